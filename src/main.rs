@@ -1,0 +1,3 @@
+//! The `benchd` program.
+
+fn main() {}

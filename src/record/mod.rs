@@ -1,0 +1,433 @@
+//! What is stored of a run and of each of its cases: what was asked, the facts of host and target, what was
+//! measured, and how it ended. Everything later (metrics, comparison, verdicts) is computed from stored records.
+
+mod event;
+mod histogram;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+pub use event::{Event, LIVE_BUCKETS_SECONDS};
+pub use histogram::{EncodedHistogram, Percentiles, new_histogram};
+
+/// The version of the record's JSON. It may only grow: a reader of an older one finds all it knows.
+pub const SCHEMA: u32 = 1;
+
+/// The parameters of a case by key, as they are written in the configuration.
+pub type Parameters = serde_json::Map<String, serde_json::Value>;
+
+/// Names one run; time-ordered (UUID version 7), so ids sort as the runs began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(Uuid);
+
+impl RunId {
+    /// A new id for a run that begins now.
+    pub fn new() -> RunId {
+        RunId(Uuid::now_v7())
+    }
+
+    /// The last 8 digits: what people type and read.
+    pub fn short(self) -> String {
+        let digits = self.0.simple().to_string();
+        digits[digits.len() - 8..].to_owned()
+    }
+}
+
+impl Default for RunId {
+    fn default() -> RunId {
+        RunId::new()
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for RunId {
+    type Err = uuid::Error;
+
+    fn from_str(text: &str) -> Result<RunId, uuid::Error> {
+        text.parse().map(RunId)
+    }
+}
+
+/// A table of the words of one concept: the same word in code, JSON, metrics and text.
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum $name { $($(#[$doc])* #[serde(rename = $word)] $variant),+ }
+
+        impl $name {
+            /// Every value, in the order of the table.
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+
+            /// The word that stands for it everywhere.
+            pub const fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<$name, String> {
+                $name::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| {
+                    let words: Vec<&str> = $name::ALL.iter().map(|value| value.as_str()).collect();
+                    format!("`{text}` is not one of {}", words.join(", "))
+                })
+            }
+        }
+    };
+}
+
+words! {
+    /// A part of the life of a case, in the order they happen.
+    Stage {
+        /// Checks that must hold before anything is touched.
+        Guard = "guard",
+        /// Servers and data sets are made ready.
+        Prepare = "prepare",
+        /// The load runs and is not counted.
+        WarmUp = "warm_up",
+        /// The load runs and is counted.
+        Measure = "measure",
+        /// The result is stored.
+        Record = "record",
+        /// What was made for the case is taken away.
+        CleanUp = "clean_up",
+    }
+}
+
+words! {
+    /// How a run or a case ended.
+    Outcome {
+        /// All of it was done.
+        Finished = "finished",
+        /// It went wrong; the failure says where.
+        Failed = "failed",
+        /// A guard did not hold; nothing was loaded.
+        Blocked = "blocked",
+        /// Stopped on the way by a guard, a deadline or a crash.
+        Aborted = "aborted",
+        /// Stopped by a person.
+        Cancelled = "cancelled",
+    }
+}
+
+words! {
+    /// What made a run begin.
+    Trigger {
+        /// The suite's schedule.
+        Schedule = "schedule",
+        /// A person or a program, by HTTP or command line.
+        Request = "request",
+    }
+}
+
+words! {
+    /// How much a run may take from its host.
+    Profile {
+        /// A modest fixed rate on a live server.
+        Canary = "canary",
+        /// Saturating load inside a window.
+        Maintenance = "maintenance",
+        /// A machine that nobody else uses.
+        Lab = "lab",
+    }
+}
+
+words! {
+    /// Whether the next operation waits for the last one.
+    LoadModel {
+        /// Operations start at intended instants, however slow the answers are.
+        Open = "open",
+        /// Each client sends its next operation when the last one is answered.
+        Closed = "closed",
+    }
+}
+
+/// Why something did not succeed, in the terms of a person who has to mend it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The stage in which it happened.
+    pub stage: Stage,
+    /// A short word for metrics: `connect`, `server`, `no_space`, `errors`, `deadline`, `worker`, …
+    pub reason: String,
+    /// What did not happen, where; what was measured; what to do.
+    pub message: String,
+}
+
+/// One guard as it was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GuardCheck {
+    /// The guard's name.
+    pub guard: String,
+    /// `Some(true)` holds, `Some(false)` does not hold, `None` does not apply.
+    pub holds: Option<bool>,
+    /// What was found, with its unit.
+    pub measured: String,
+    /// What it must be.
+    pub limit: String,
+    /// What to do when it does not hold.
+    #[serde(rename = "do", default, skip_serializing_if = "String::is_empty")]
+    pub advice: String,
+}
+
+/// One run: a suite executed once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The run's id.
+    pub id: RunId,
+    /// The suite's name.
+    pub suite: String,
+    /// Name of the host.
+    pub host: String,
+    /// What made it begin.
+    pub trigger: Trigger,
+    /// Who asked: `schedule`, a user's name, or `uid 1000`.
+    pub by: String,
+    /// How much it was allowed to take.
+    pub profile: Profile,
+    /// When it began.
+    pub start: Timestamp,
+    /// When it ended; absent while it is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<Timestamp>,
+    /// How it ended; absent while it is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// Its first failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// What the person who asked wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// How many cases it was to run.
+    pub planned_cases: u32,
+    /// How many of its cases finished.
+    #[serde(default)]
+    pub finished_cases: u32,
+    /// Wall time of each stage, summed over the cases, in seconds.
+    #[serde(default)]
+    pub stage_seconds: BTreeMap<Stage, f64>,
+    /// The guards as they were found before it began.
+    #[serde(default)]
+    pub guards: Vec<GuardCheck>,
+    /// Version of benchd that made it.
+    pub version: String,
+    /// Facts of the host that explain its numbers.
+    #[serde(default)]
+    pub host_facts: BTreeMap<String, String>,
+}
+
+/// One case of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseRecord {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The run it belongs to.
+    pub run: RunId,
+    /// Its place in the run, from 0.
+    pub index: u32,
+    /// The suite's name.
+    pub suite: String,
+    /// The case's name, `NAME/key=value/…`.
+    pub case: String,
+    /// The kind of load.
+    pub workload: String,
+    /// Version of the workload's algorithm; results of different revisions are never compared.
+    pub revision: u32,
+    /// Where the load went; absent for workloads of the host itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Every parameter, defaults included.
+    pub parameters: Parameters,
+    /// What one operation is: `event`, `transaction`.
+    pub operation: String,
+    /// When it began.
+    pub start: Timestamp,
+    /// When it ended.
+    pub end: Timestamp,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why it did not finish.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// Wall time of each stage in seconds.
+    #[serde(default)]
+    pub stage_seconds: BTreeMap<Stage, f64>,
+    /// What was measured; absent when measuring did not begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<CaseResult>,
+    /// Facts of the target that explain the numbers: flavour, version, options read back.
+    #[serde(default)]
+    pub target_facts: BTreeMap<String, String>,
+    /// Warnings about how far the numbers can be trusted.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// Statements by what the server answered, counted as sysbench does: a result set is a read, affected rows a
+/// write, anything else other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Statements {
+    /// Statements that returned a result set.
+    pub read: u64,
+    /// Statements that changed rows.
+    pub write: u64,
+    /// All others: BEGIN, COMMIT, changes that met no row.
+    pub other: u64,
+}
+
+impl Statements {
+    /// All statements.
+    pub const fn total(self) -> u64 {
+        self.read + self.write + self.other
+    }
+}
+
+impl std::ops::AddAssign for Statements {
+    fn add_assign(&mut self, more: Statements) {
+        self.read += more.read;
+        self.write += more.write;
+        self.other += more.other;
+    }
+}
+
+/// What was measured in a case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseResult {
+    /// The load that was asked for and what came of it.
+    pub load: Load,
+    /// Length of the measured part in seconds.
+    pub seconds: f64,
+    /// Length of the warm-up before it in seconds.
+    pub warm_up_seconds: f64,
+    /// Operations completed in the measured part.
+    pub operations: u64,
+    /// Operations a second.
+    pub per_second: f64,
+    /// Statements; all zero for workloads without a server.
+    pub statements: Statements,
+    /// Response time: from intended start in open loop, from send in closed loop.
+    pub response: Percentiles,
+    /// Service time: from send to answer.
+    pub service: Percentiles,
+    /// How late operations were sent; empty in closed loop.
+    pub lag: Percentiles,
+    /// What did not succeed.
+    pub errors: Errors,
+    /// What the load generator itself cost.
+    pub generator: Generator,
+    /// Consecutive parts of the measured time, in order.
+    pub intervals: Vec<Interval>,
+    /// The whole distributions, by `response`, `service` and `lag`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub histograms: BTreeMap<String, EncodedHistogram>,
+}
+
+/// The load that was asked for and what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// Open or closed loop.
+    pub model: LoadModel,
+    /// Client threads.
+    pub clients: u32,
+    /// The rate asked for in open loop, operations a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_per_second: Option<f64>,
+    /// Operations whose intended start had passed and that were never sent.
+    pub never_sent: u64,
+    /// True when less than 99 % of the rate asked for was achieved.
+    pub overloaded: bool,
+}
+
+/// What did not succeed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Errors {
+    /// Operations that failed for good.
+    pub failed: u64,
+    /// Attempts that were tried again.
+    pub retried: u64,
+    /// Failed attempts by server error code, or `connection`, `timeout`.
+    pub by_code: BTreeMap<String, u64>,
+}
+
+/// What the load generator itself cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Generator {
+    /// User and system CPU time of the load process in the measured part, in seconds.
+    pub cpu_seconds: f64,
+    /// The same by operation, in seconds.
+    pub cpu_seconds_per_operation: f64,
+    /// Largest resident memory of the load process, in bytes.
+    pub peak_memory_bytes: u64,
+}
+
+/// One interval of the measured part.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Seconds from the start of the measured part to the end of this interval.
+    pub at: f64,
+    /// Its length in seconds.
+    pub seconds: f64,
+    /// Operations completed in it.
+    pub operations: u64,
+    /// Statements answered in it.
+    pub statements: Statements,
+    /// Response times of the operations completed in it.
+    pub response: Percentiles,
+    /// Attempts that failed in it, by code.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub errors: BTreeMap<String, u64>,
+    /// Attempts that were tried again in it.
+    #[serde(default)]
+    pub retried: u64,
+    /// Operations due and not yet sent at its end; 0 in closed loop.
+    #[serde(default)]
+    pub overdue: u64,
+    /// Cumulated counts of response times up to each of [`LIVE_BUCKETS_SECONDS`]; only on the wire.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub buckets: Vec<u64>,
+    /// Sum of the response times in seconds; only on the wire.
+    #[serde(default)]
+    pub response_sum: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_read_as_they_are_written() {
+        for stage in Stage::ALL {
+            assert_eq!(stage.as_str().parse::<Stage>(), Ok(*stage));
+            assert_eq!(serde_json::to_value(stage).unwrap(), stage.as_str());
+        }
+        assert!("warmup".parse::<Stage>().unwrap_err().contains("guard, prepare, warm_up"));
+    }
+
+    #[test]
+    fn ids_sort_as_runs_began_and_show_their_last_digits() {
+        let ids: Vec<RunId> = (0..100).map(|_| RunId::new()).collect();
+        assert!(ids.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(ids[0].to_string().ends_with(&ids[0].short()));
+    }
+}
