@@ -1,12 +1,8 @@
-//! Benchmarks a database host on a schedule, samples it all the time, keeps every result, exports everything.
+//! Benchmarks a database host on a schedule, samples it all the time, keeps every result and exports everything.
 
-pub mod config;
-pub mod driver;
-pub mod inventory;
 pub mod record;
-pub mod sample;
 pub mod schedule;
-pub mod store;
-pub mod target;
 pub mod units;
-pub mod workloads;
+
+/// Version of this program.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

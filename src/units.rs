@@ -224,6 +224,11 @@ impl fmt::Display for Bytes {
 }
 
 impl Share {
+    /// So many percent, at most 100.
+    pub const fn from_percent(percent: u8) -> Share {
+        Share(if percent > 100 { 1.0 } else { percent as f64 / 100.0 })
+    }
+
     /// The share as a number between 0 and 1.
     pub const fn ratio(self) -> f64 {
         self.0

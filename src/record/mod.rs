@@ -3,6 +3,8 @@
 
 mod event;
 mod histogram;
+mod view;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,6 +16,9 @@ use uuid::Uuid;
 
 pub use event::{Event, LIVE_BUCKETS_SECONDS};
 pub use histogram::{EncodedHistogram, Percentiles, new_histogram};
+pub use view::{CaseView, ResultView, RunView};
+pub(crate) use words::words;
+pub use words::{LoadModel, Outcome, Profile, Stage, Trigger};
 
 /// The version of the record's JSON. It may only grow: a reader of an older one finds all it knows.
 pub const SCHEMA: u32 = 1;
@@ -56,108 +61,6 @@ impl FromStr for RunId {
 
     fn from_str(text: &str) -> Result<RunId, uuid::Error> {
         text.parse().map(RunId)
-    }
-}
-
-/// A table of the words of one concept: the same word in code, JSON, metrics and text.
-macro_rules! words {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        pub enum $name { $($(#[$doc])* #[serde(rename = $word)] $variant),+ }
-
-        impl $name {
-            /// Every value, in the order of the table.
-            pub const ALL: &'static [$name] = &[$($name::$variant),+];
-
-            /// The word that stands for it everywhere.
-            pub const fn as_str(self) -> &'static str {
-                match self { $($name::$variant => $word),+ }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = String;
-
-            fn from_str(text: &str) -> Result<$name, String> {
-                $name::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| {
-                    let words: Vec<&str> = $name::ALL.iter().map(|value| value.as_str()).collect();
-                    format!("`{text}` is not one of {}", words.join(", "))
-                })
-            }
-        }
-    };
-}
-
-words! {
-    /// A part of the life of a case, in the order they happen.
-    Stage {
-        /// Checks that must hold before anything is touched.
-        Guard = "guard",
-        /// Servers and data sets are made ready.
-        Prepare = "prepare",
-        /// The load runs and is not counted.
-        WarmUp = "warm_up",
-        /// The load runs and is counted.
-        Measure = "measure",
-        /// The result is stored.
-        Record = "record",
-        /// What was made for the case is taken away.
-        CleanUp = "clean_up",
-    }
-}
-
-words! {
-    /// How a run or a case ended.
-    Outcome {
-        /// All of it was done.
-        Finished = "finished",
-        /// It went wrong; the failure says where.
-        Failed = "failed",
-        /// A guard did not hold; nothing was loaded.
-        Blocked = "blocked",
-        /// Stopped on the way by a guard, a deadline or a crash.
-        Aborted = "aborted",
-        /// Stopped by a person.
-        Cancelled = "cancelled",
-    }
-}
-
-words! {
-    /// What made a run begin.
-    Trigger {
-        /// The suite's schedule.
-        Schedule = "schedule",
-        /// A person or a program, by HTTP or command line.
-        Request = "request",
-    }
-}
-
-words! {
-    /// How much a run may take from its host.
-    Profile {
-        /// A modest fixed rate on a live server.
-        Canary = "canary",
-        /// Saturating load inside a window.
-        Maintenance = "maintenance",
-        /// A machine that nobody else uses.
-        Lab = "lab",
-    }
-}
-
-words! {
-    /// Whether the next operation waits for the last one.
-    LoadModel {
-        /// Operations start at intended instants, however slow the answers are.
-        Open = "open",
-        /// Each client sends its next operation when the last one is answered.
-        Closed = "closed",
     }
 }
 
@@ -282,6 +185,21 @@ pub struct CaseRecord {
     /// Warnings about how far the numbers can be trusted.
     #[serde(default)]
     pub notes: Vec<String>,
+}
+
+impl CaseRecord {
+    /// The load in a few words: `1 thread`, `scratch, 2 clients`, `main 200/s`.
+    pub fn load_in_words(&self) -> String {
+        let clients = self.parameters.get("threads").and_then(serde_json::Value::as_u64).unwrap_or(1);
+        let plural = if clients == 1 { "" } else { "s" };
+        let rate = self.parameters.get("rate").and_then(serde_json::Value::as_f64).filter(|rate| *rate > 0.0);
+        match (&self.target, rate) {
+            (Some(target), Some(rate)) => format!("{target} {rate}/s"),
+            (Some(target), None) => format!("{target}, {clients} client{plural}"),
+            (None, Some(rate)) => format!("{rate}/s"),
+            (None, None) => format!("{clients} thread{plural}"),
+        }
+    }
 }
 
 /// Statements by what the server answered, counted as sysbench does: a result set is a read, affected rows a
@@ -414,15 +332,6 @@ pub struct Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_read_as_they_are_written() {
-        for stage in Stage::ALL {
-            assert_eq!(stage.as_str().parse::<Stage>(), Ok(*stage));
-            assert_eq!(serde_json::to_value(stage).unwrap(), stage.as_str());
-        }
-        assert!("warmup".parse::<Stage>().unwrap_err().contains("guard, prepare, warm_up"));
-    }
 
     #[test]
     fn ids_sort_as_runs_began_and_show_their_last_digits() {

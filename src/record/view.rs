@@ -1,0 +1,176 @@
+//! A run and its cases as programs read them: the JSON of `show`, of the API, and of `run --output json`.
+//! It may only grow.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    CaseRecord, CaseResult, Errors, Failure, Generator, Load, LoadModel, Outcome, Parameters, Percentiles,
+    RunRecord, Stage, Statements,
+};
+
+/// A run with its cases.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunView {
+    /// The run.
+    #[serde(flatten)]
+    pub run: RunRecord,
+    /// Its cases in the order in which they ran.
+    pub cases: Vec<CaseView>,
+}
+
+/// A case with what was measured; what was not measured is absent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseView {
+    /// Its name.
+    pub case: String,
+    /// Its place in the run, from 0.
+    pub index: u32,
+    /// The kind of load.
+    pub workload: String,
+    /// Version of the workload's algorithm.
+    pub revision: u32,
+    /// Where the load went.
+    pub target: Option<String>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why it did not finish.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// What one operation is.
+    pub operation: String,
+    /// When it began.
+    pub start: Timestamp,
+    /// When it ended.
+    pub end: Timestamp,
+    /// Every parameter.
+    pub parameters: Parameters,
+    /// Wall time of each stage in seconds.
+    pub stage_seconds: BTreeMap<Stage, f64>,
+    /// Facts of the target.
+    pub target_facts: BTreeMap<String, String>,
+    /// Warnings about how far the numbers can be trusted.
+    pub notes: Vec<String>,
+    /// What was measured.
+    #[serde(flatten)]
+    pub result: Option<ResultView>,
+}
+
+/// What was measured in a case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ResultView {
+    /// The load that was asked for and what came of it.
+    pub load: LoadView,
+    /// The measured part.
+    pub measured: Measured,
+    /// How much was done.
+    pub throughput: Throughput,
+    /// From intended start in open loop, from send in closed loop.
+    pub response_seconds: Percentiles,
+    /// From send to answer.
+    pub service_seconds: Percentiles,
+    /// From intended start to send.
+    pub lag_seconds: Percentiles,
+    /// What did not succeed.
+    pub errors: Errors,
+    /// What the load generator cost.
+    pub generator: Generator,
+}
+
+/// The load that was asked for and what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadView {
+    /// Open or closed loop.
+    pub model: LoadModel,
+    /// Client threads.
+    pub clients: u32,
+    /// The rate asked for.
+    pub asked_per_second: Option<f64>,
+    /// The rate achieved.
+    pub achieved_per_second: f64,
+    /// Operations due and never sent.
+    pub never_sent: u64,
+    /// Whether less than 99 % of the rate was achieved.
+    pub overloaded: bool,
+}
+
+/// The measured part.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Its length.
+    pub seconds: f64,
+    /// Length of the warm-up before it.
+    pub warm_up_seconds: f64,
+}
+
+/// How much was done.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Throughput {
+    /// Completed operations.
+    pub operations: u64,
+    /// Operations a second.
+    pub per_second: f64,
+    /// Statements by result.
+    pub statements: Statements,
+}
+
+impl RunView {
+    /// Puts a run and its cases together.
+    pub fn new(run: RunRecord, cases: Vec<CaseRecord>) -> RunView {
+        RunView { run, cases: cases.into_iter().map(CaseView::from).collect() }
+    }
+}
+
+impl From<CaseRecord> for CaseView {
+    fn from(record: CaseRecord) -> CaseView {
+        CaseView {
+            case: record.case,
+            index: record.index,
+            workload: record.workload,
+            revision: record.revision,
+            target: record.target,
+            outcome: record.outcome,
+            failure: record.failure,
+            operation: record.operation,
+            start: record.start,
+            end: record.end,
+            parameters: record.parameters,
+            stage_seconds: record.stage_seconds,
+            target_facts: record.target_facts,
+            notes: record.notes,
+            result: record.result.map(ResultView::from),
+        }
+    }
+}
+
+impl From<CaseResult> for ResultView {
+    fn from(result: CaseResult) -> ResultView {
+        ResultView {
+            load: load_view(result.load, result.per_second),
+            measured: Measured { seconds: result.seconds, warm_up_seconds: result.warm_up_seconds },
+            throughput: Throughput {
+                operations: result.operations,
+                per_second: result.per_second,
+                statements: result.statements,
+            },
+            response_seconds: result.response,
+            service_seconds: result.service,
+            lag_seconds: result.lag,
+            errors: result.errors,
+            generator: result.generator,
+        }
+    }
+}
+
+fn load_view(load: Load, achieved_per_second: f64) -> LoadView {
+    LoadView {
+        model: load.model,
+        clients: load.clients,
+        asked_per_second: load.asked_per_second,
+        achieved_per_second,
+        never_sent: load.never_sent,
+        overloaded: load.overloaded,
+    }
+}

@@ -1,1 +1,0 @@
-//! When scheduled runs start.
