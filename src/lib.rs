@@ -1,5 +1,6 @@
 //! Benchmarks a database host on a schedule, samples it all the time, keeps every result and exports everything.
 
+pub mod config;
 pub mod record;
 pub mod schedule;
 pub mod units;

@@ -1,0 +1,379 @@
+//! The tables `[target.NAME]`: where load goes.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::read::{Read, Section, Wrong, between, instead, not_zero, read_word, wrong};
+use super::source::Findings;
+use super::tree::{Node, Table, Value, overlay};
+use crate::record::words;
+use crate::units::Span;
+
+/// The port of MySQL and MariaDB.
+const PORT: u16 = 3306;
+/// The longest name of a target, suite or benchmark.
+const LONGEST_NAME: usize = 64;
+
+words! {
+    /// The two kinds of target.
+    TargetKind {
+        /// A server that exists.
+        Server = "server",
+        /// A throw-away server that benchd starts.
+        Scratch = "scratch",
+    }
+}
+
+words! {
+    /// What the operator says a server is; load is refused where it is found to be something else.
+    Role {
+        /// Alone.
+        Standalone = "standalone",
+        /// Others replicate from it.
+        Source = "source",
+        /// It replicates from another.
+        Replica = "replica",
+        /// A node of a Galera cluster.
+        Galera = "galera",
+        /// A member of Group Replication.
+        Group = "group",
+        /// An SQL node of an NDB Cluster.
+        Ndb = "ndb",
+    }
+}
+
+words! {
+    /// What happens to the binary log of a server while it is loaded.
+    Binlog {
+        /// Nothing is written to it (`sql_log_bin = 0`, read back).
+        Suppress = "suppress",
+        /// Everything is written to it; only for suites of profile `lab`.
+        Log = "log",
+    }
+}
+
+read_word!(TargetKind: "a kind of target", Role: "a role", Binlog: "a way to treat the binary log");
+
+/// Where load goes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Target {
+    /// A server that exists.
+    Server(ServerTarget),
+    /// A throw-away server that benchd starts.
+    Scratch(ScratchTarget),
+}
+
+impl Target {
+    /// Its kind.
+    pub const fn kind(&self) -> TargetKind {
+        match self {
+            Target::Server(_) => TargetKind::Server,
+            Target::Scratch(_) => TargetKind::Scratch,
+        }
+    }
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Endpoint {
+    /// By its unix socket.
+    Socket {
+        /// The socket's path.
+        socket: PathBuf,
+    },
+    /// By TCP.
+    Tcp {
+        /// Host name or address.
+        host: String,
+        /// TCP port.
+        port: u16,
+    },
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Endpoint::Socket { socket } => socket.display().fmt(f),
+            Endpoint::Tcp { host, port } => write!(f, "{host}:{port}"),
+        }
+    }
+}
+
+/// A server that exists and is someone's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ServerTarget {
+    /// How it is reached.
+    #[serde(flatten)]
+    pub endpoint: Endpoint,
+    /// The account.
+    pub user: String,
+    /// A file that holds the account's password and nothing else.
+    pub password_file: Option<PathBuf>,
+    /// What the operator says it is.
+    pub role: Option<Role>,
+    /// Whether suites may create and write benchd's own schema on it; only with a role.
+    pub writes: bool,
+    /// What happens to its binary log.
+    pub binlog: Binlog,
+    /// Load it although the account may do far more than benchd needs.
+    pub accept_excess_privileges: bool,
+    /// Time to connect, and to read or write one packet.
+    pub connect_timeout: Span,
+    /// A statement of the load that takes longer is stopped and counted.
+    pub statement_timeout: Span,
+    /// Longest wait for a lock; whole seconds, as the server has it.
+    pub lock_wait_timeout: Span,
+}
+
+/// A throw-away server that benchd starts from the installed programs for the cases that name it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScratchTarget {
+    /// The folder under which its data lies, in a folder named as the target.
+    pub directory: PathBuf,
+    /// The server's program; `None` looks for `mariadbd` and `mysqld` of this host.
+    pub server: Option<PathBuf>,
+    /// Options of the server by name, as in my.cnf; an empty value is an option without a value.
+    pub options: BTreeMap<String, String>,
+    /// A shared library to load into the server, by name or path: an allocator.
+    pub preload: Option<String>,
+    /// Longest time until it answers.
+    pub start_timeout: Span,
+    /// Whether loaded data stays for the next run.
+    pub keep_data: bool,
+}
+
+impl ServerTarget {
+    /// A server with the default of every other key.
+    pub fn new(endpoint: Endpoint) -> ServerTarget {
+        ServerTarget {
+            endpoint,
+            user: "benchd".to_owned(),
+            password_file: None,
+            role: None,
+            writes: false,
+            binlog: Binlog::Suppress,
+            accept_excess_privileges: false,
+            connect_timeout: Span::from_secs(10),
+            statement_timeout: Span::from_secs(5),
+            lock_wait_timeout: Span::from_secs(1),
+        }
+    }
+
+    fn read(mut section: Section<'_, '_>) -> Option<ServerTarget> {
+        let endpoint = endpoint(&mut section);
+        let placeholder = Endpoint::Tcp { host: String::new(), port: PORT };
+        let mut server = ServerTarget::new(endpoint.clone().unwrap_or(placeholder));
+        section.check("user", &mut server.user, |user| not_empty(user));
+        section.set("password_file", &mut server.password_file);
+        section.set("role", &mut server.role);
+        section.set("writes", &mut server.writes);
+        section.set("binlog", &mut server.binlog);
+        section.set("accept_excess_privileges", &mut server.accept_excess_privileges);
+        let hour = Span::from_secs(3600);
+        section.check("connect_timeout", &mut server.connect_timeout, between(Span::from_millis(100), hour));
+        section.check(
+            "statement_timeout",
+            &mut server.statement_timeout,
+            between(Span::from_millis(1), hour),
+        );
+        section.check("lock_wait_timeout", &mut server.lock_wait_timeout, |span| {
+            if span.duration().subsec_nanos() > 0 || span.is_zero() {
+                return Err(wrong("takes whole seconds, at least one", "write \"1s\" or \"5s\""));
+            }
+            between(Span::from_secs(1), hour)(span)
+        });
+        if server.writes && server.role.is_none() {
+            let hint =
+                "say what the server is: role = \"standalone\", \"source\", \"galera\", \"group\" or \"ndb\"";
+            section.mistake("writes", "`writes = true` needs `role`", hint);
+        }
+        section.end();
+        endpoint.map(|_| server)
+    }
+}
+
+fn not_empty(text: &str) -> Result<(), Wrong> {
+    if text.is_empty() { Err(wrong("is empty", "write a name, or leave the key out")) } else { Ok(()) }
+}
+
+/// The one way by which a server is reached.
+fn endpoint(section: &mut Section<'_, '_>) -> Option<Endpoint> {
+    let (mut socket, mut host, mut port) = (None::<PathBuf>, None::<String>, PORT);
+    let empty = |node: Option<&Node>| node.is_none_or(|node| node.text() == Some(""));
+    let none_given = empty(section.get("socket")) && empty(section.get("host"));
+    section.set("socket", &mut socket);
+    section.set("host", &mut host);
+    section.check("port", &mut port, between(1, u16::MAX));
+    match (socket, host) {
+        (Some(socket), None) => Some(Endpoint::Socket { socket }),
+        (None, Some(host)) => Some(Endpoint::Tcp { host, port }),
+        (Some(_), Some(_)) => {
+            let hint = "keep the one by which load should reach it: they measure differently";
+            section.mistake("host", "`socket` and `host` are both set", hint);
+            None
+        }
+        (None, None) if none_given => {
+            let hint = "add socket = \"/var/lib/mysql/mysql.sock\", or host and port";
+            section.mistake("socket", "a server target needs `socket` or `host`", hint);
+            None
+        }
+        (None, None) => None,
+    }
+}
+
+impl ScratchTarget {
+    /// A scratch server with its data in `scratch` beside the store, and the default of every other key.
+    pub fn beside(store: &Path) -> ScratchTarget {
+        ScratchTarget {
+            directory: store.with_file_name("scratch"),
+            server: None,
+            options: BTreeMap::new(),
+            preload: None,
+            start_timeout: Span::from_secs(60),
+            keep_data: true,
+        }
+    }
+
+    fn read(mut section: Section<'_, '_>, store: &Path) -> ScratchTarget {
+        let mut scratch = ScratchTarget::beside(store);
+        section.set("directory", &mut scratch.directory);
+        let mut program = Program(None);
+        section.set("server", &mut program);
+        scratch.server = program.0;
+        let mut options = BTreeMap::<String, OptionValue>::new();
+        section.set("options", &mut options);
+        scratch.options = options.into_iter().map(|(name, value)| (name, value.0)).collect();
+        section.set("preload", &mut scratch.preload);
+        section.check("start_timeout", &mut scratch.start_timeout, not_zero);
+        section.set("keep_data", &mut scratch.keep_data);
+        section.end();
+        scratch
+    }
+}
+
+/// `auto` or a path.
+struct Program(Option<PathBuf>);
+
+impl Read for Program {
+    fn read(node: &Node, found: &mut Findings) -> Option<Program> {
+        if node.text() == Some("auto") {
+            Some(Program(None))
+        } else {
+            Some(Program(Some(PathBuf::read(node, found)?)))
+        }
+    }
+}
+
+/// The value of a server's option: a text or a number as it is, true and false as ON and OFF.
+struct OptionValue(String);
+
+impl Read for OptionValue {
+    fn read(node: &Node, found: &mut Findings) -> Option<OptionValue> {
+        match &node.value {
+            Value::Scalar(serde_json::Value::Bool(true)) => Some(OptionValue("ON".to_owned())),
+            Value::Scalar(serde_json::Value::Bool(false)) => Some(OptionValue("OFF".to_owned())),
+            Value::Scalar(serde_json::Value::Number(number)) => Some(OptionValue(number.to_string())),
+            _ => String::read(node, found).map(OptionValue),
+        }
+    }
+}
+
+/// The targets by name; `None` where a target is defined and wrong, so that what names it is not wrong too.
+pub(super) type Targets = BTreeMap<String, Option<Target>>;
+
+/// Reads every `[target.NAME]`.
+pub(super) fn read_targets(tables: &Table, store: &Path, found: &mut Findings) -> Targets {
+    let mut targets = Targets::new();
+    for (name, node) in tables {
+        check_name(node, "target", found);
+        targets.insert(name.clone(), read_target(node, tables, store, found));
+    }
+    targets
+}
+
+/// Notes a name that cannot stand in a path, a command or a metric.
+pub(super) fn check_name(node: &Node, what: &str, found: &mut Findings) {
+    let name = node.path.split_once('.').map_or(node.path.as_str(), |(_, name)| name);
+    if !is_name(name) {
+        found.mistakes.push(node.key_mistake(
+            format!("`{name}` cannot be the name of a {what}"),
+            format!("use letters, digits, _ and -, at most {LONGEST_NAME} of them"),
+        ));
+    }
+}
+
+/// Whether a text can name a target, suite or benchmark.
+pub(super) fn is_name(name: &str) -> bool {
+    let letters = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(letters) && !name.starts_with('-')
+}
+
+fn read_target(node: &Node, tables: &Table, store: &Path, found: &mut Findings) -> Option<Target> {
+    Section::of(node, found)?;
+    let whole = Node { value: Value::Table(with_likeness(node, tables, found)?), ..node.clone() };
+    let mut section = Section::of(&whole, found)?;
+    let mut kind = None;
+    section.set("kind", &mut kind);
+    match kind {
+        Some(TargetKind::Server) => ServerTarget::read(section).map(Target::Server),
+        Some(TargetKind::Scratch) => {
+            section.get("like");
+            Some(Target::Scratch(ScratchTarget::read(section, store)))
+        }
+        None if section.get("kind").is_none_or(|kind| kind.text() == Some("")) => {
+            section.mistake(
+                "kind",
+                "the target has no kind",
+                "add kind = \"server\" (one that exists) or kind = \"scratch\" (one that benchd starts)",
+            );
+            None
+        }
+        None => None,
+    }
+}
+
+/// The keys of a target with those it takes from the targets it is like.
+fn with_likeness(node: &Node, tables: &Table, found: &mut Findings) -> Option<Table> {
+    let mut chain = vec![node];
+    let mut keys = node.table()?.clone();
+    if keys.get("kind").and_then(Node::text) == Some(TargetKind::Server.as_str()) {
+        return Some(keys);
+    }
+    while let Some(like) = chain.last().and_then(|last| likeness(last)) {
+        let Some(other) = tables.get(like.text().unwrap_or_default()) else {
+            return refuse_like(like, tables, found);
+        };
+        if chain.iter().any(|seen| seen.path == other.path) {
+            let hint = "let one of them be like no other";
+            found.mistakes.push(like.mistake(format!("`{}` is like itself in the end", node.name()), hint));
+            return None;
+        }
+        let below = other.table()?;
+        let kind = below.get("kind").and_then(Node::text);
+        if kind.is_some_and(|kind| kind != TargetKind::Scratch.as_str()) {
+            let problem = format!("`{}` is of kind {}", other.name(), kind.unwrap_or_default());
+            found.mistakes.push(like.mistake(problem, "a target can be like one of kind scratch only"));
+            return None;
+        }
+        keys = overlay(below, &keys);
+        chain.push(other);
+    }
+    Some(keys)
+}
+
+/// The key `like` of a target, when it names one.
+fn likeness(node: &Node) -> Option<&Node> {
+    node.table()?.get("like").filter(|like| like.text() != Some(""))
+}
+
+fn refuse_like(like: &Node, tables: &Table, found: &mut Findings) -> Option<Table> {
+    let name = String::read(like, found)?;
+    let hint = instead(&name, "defined are", tables.keys().map(String::as_str));
+    found.of_several_keys(like.mistake(format!("target `{name}` is not defined"), hint));
+    None
+}
