@@ -3,6 +3,7 @@
 pub mod config;
 pub mod record;
 pub mod schedule;
+pub mod store;
 pub mod units;
 
 /// Version of this program.

@@ -1,0 +1,366 @@
+//! Reading the store: lists, single runs and cases, and what metrics need after a restart.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, params};
+use serde::de::DeserializeOwned;
+
+use super::Column;
+use super::change::{nanoseconds, timestamp, unpack};
+use super::open::BUSY;
+use crate::record::{CaseRecord, EncodedHistogram, Interval, Outcome, RunId, RunRecord, Trigger};
+use crate::units::Span;
+
+/// The fewest digits of an id that name a run.
+const FEWEST_DIGITS: usize = 8;
+/// So many runs are named when digits mean several.
+const MOST_CANDIDATES: u32 = 6;
+
+/// A connection to read with. It sees every change that was flushed, and never waits for the writer.
+#[derive(Debug)]
+pub struct Reader {
+    connection: Connection,
+}
+
+/// Which runs to list; what is absent does not restrict.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Runs of this suite.
+    pub suite: Option<String>,
+    /// Runs with a record of such a case; `*`, `?` and `[…]` as in file names.
+    pub case: Option<String>,
+    /// Runs that ended so.
+    pub outcome: Option<Outcome>,
+    /// Runs begun by this.
+    pub trigger: Option<Trigger>,
+    /// Runs that began at this instant or later.
+    pub since: Option<Timestamp>,
+    /// Runs that began before this instant.
+    pub until: Option<Timestamp>,
+    /// Runs older than this one: the cursor of the next page.
+    pub before: Option<RunId>,
+    /// At most so many.
+    pub limit: Option<u32>,
+}
+
+/// How many runs of a kind are stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunCount {
+    /// The suite.
+    pub suite: String,
+    /// What began them.
+    pub trigger: Trigger,
+    /// How they ended; absent for one that is under way.
+    pub outcome: Option<Outcome>,
+    /// How many.
+    pub runs: u64,
+}
+
+/// Why a name does not lead to one run.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// No run has the name.
+    #[error("no run is named `{name}`: {hint}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// What to write instead.
+        hint: String,
+    },
+    /// The digits are those of several runs.
+    #[error(
+        "`{name}` names more than one run: {}; write more digits",
+        .candidates.iter().map(RunId::to_string).collect::<Vec<_>>().join(", ")
+    )]
+    Ambiguous {
+        /// The digits.
+        name: String,
+        /// Runs they may mean, the newest first.
+        candidates: Vec<RunId>,
+    },
+    /// The store could not be read.
+    #[error(transparent)]
+    Store(#[from] anyhow::Error),
+}
+
+impl Reader {
+    /// Opens a store to read it, also one that another process writes.
+    ///
+    /// # Errors
+    /// When the file cannot be opened.
+    pub fn open(path: &Path) -> anyhow::Result<Reader> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let open = || -> rusqlite::Result<Connection> {
+            let connection = Connection::open_with_flags(path, flags)?;
+            connection.busy_timeout(BUSY)?;
+            connection.pragma_update(None, "cache_size", -512)?;
+            connection.pragma_update(None, "temp_store", "MEMORY")?;
+            Ok(connection)
+        };
+        let connection = open().with_context(|| format!("open the store {} to read", path.display()))?;
+        Ok(Reader { connection })
+    }
+
+    /// The runs that pass the filter, the newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn runs(&self, filter: &RunFilter) -> anyhow::Result<Vec<RunRecord>> {
+        let sql = "SELECT data FROM run WHERE (?1 IS NULL OR suite = ?1) \
+                   AND (?2 IS NULL OR EXISTS (SELECT 1 FROM record WHERE run = run.id AND case_name GLOB ?2)) \
+                   AND (?3 IS NULL OR outcome = ?3) AND (?4 IS NULL OR trigger = ?4) \
+                   AND (?5 IS NULL OR start_ns >= ?5) AND (?6 IS NULL OR start_ns < ?6) \
+                   AND (?7 IS NULL OR id < ?7) ORDER BY id DESC LIMIT ?8";
+        let arguments = params![
+            filter.suite,
+            filter.case,
+            filter.outcome.map(Outcome::as_str),
+            filter.trigger.map(Trigger::as_str),
+            filter.since.map(nanoseconds),
+            filter.until.map(nanoseconds),
+            filter.before.map(|id| id.to_string()),
+            filter.limit.map_or(-1, i64::from),
+        ];
+        self.all(sql, arguments).context("list the runs of the store")
+    }
+
+    /// The run with this id.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn run(&self, id: RunId) -> anyhow::Result<Option<RunRecord>> {
+        let found = self.all("SELECT data FROM run WHERE id = ?1", [id.to_string()]);
+        Ok(found.with_context(|| format!("read run {id}"))?.pop())
+    }
+
+    /// The run a person names: a whole id, its last 8 or more digits, `SUITE` for its last run, `SUITE~N` for the
+    /// one N before. Only runs that ended and were not blocked are counted by the last two.
+    ///
+    /// # Errors
+    /// When there is no such run or more than one, or the store cannot be read.
+    pub fn find(&self, name: &str) -> Result<RunRecord, FindError> {
+        if let Ok(id) = name.parse() {
+            return self.run(id)?.ok_or_else(|| unknown(name, "`benchd list` shows all there are"));
+        }
+        match self.find_by_digits(name)? {
+            Some(run) => Ok(run),
+            None => self.find_by_suite(name),
+        }
+    }
+
+    fn find_by_digits(&self, name: &str) -> Result<Option<RunRecord>, FindError> {
+        let digits = name.replace('-', "").to_lowercase();
+        if digits.len() < FEWEST_DIGITS || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Ok(None);
+        }
+        let sql = "SELECT data FROM run WHERE replace(id, '-', '') LIKE '%' || ?1 ORDER BY id DESC LIMIT ?2";
+        let mut found: Vec<RunRecord> =
+            self.all(sql, params![digits, MOST_CANDIDATES]).context("look for a run")?;
+        match found.len() {
+            0 | 1 => Ok(found.pop()),
+            _ => {
+                let candidates = found.iter().map(|run| run.id).collect();
+                Err(FindError::Ambiguous { name: name.to_owned(), candidates })
+            }
+        }
+    }
+
+    fn find_by_suite(&self, name: &str) -> Result<RunRecord, FindError> {
+        let (suite, back) = name.split_once('~').unwrap_or((name, "0"));
+        let back: u32 = back.parse().map_err(|_| unknown(name, "write a number after `~`: `SUITE~2`"))?;
+        let sql = "SELECT data FROM run WHERE suite = ?1 AND outcome IS NOT NULL AND outcome <> 'blocked' \
+                   ORDER BY id DESC LIMIT 1 OFFSET ?2";
+        let mut found: Vec<RunRecord> = self.all(sql, params![suite, back]).context("look for a run")?;
+        match found.pop() {
+            Some(run) => Ok(run),
+            None => Err(unknown(name, &self.known_suites()?)),
+        }
+    }
+
+    fn known_suites(&self) -> anyhow::Result<String> {
+        let suites: Vec<String> =
+            self.rows("SELECT DISTINCT suite FROM run ORDER BY suite", [], |row| row.get(0))?;
+        Ok(match suites.is_empty() {
+            true => "there is none yet; `benchd run quick` makes one".to_owned(),
+            false => format!("suites with runs are {}; `benchd list` shows the runs", suites.join(", ")),
+        })
+    }
+
+    /// The cases of a run in order, without intervals and histograms.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn cases(&self, run: RunId) -> anyhow::Result<Vec<CaseRecord>> {
+        self.all("SELECT data FROM record WHERE run = ?1 ORDER BY place", [run.to_string()])
+            .with_context(|| format!("read the cases of run {run}"))
+    }
+
+    /// A case with its intervals, as long as they are kept, and histograms.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn case_full(&self, run: RunId, index: u32) -> anyhow::Result<Option<CaseRecord>> {
+        self.read_full(run, index).with_context(|| format!("read case {index} of run {run}"))
+    }
+
+    fn read_full(&self, run: RunId, index: u32) -> anyhow::Result<Option<CaseRecord>> {
+        // One snapshot: the writer may replace or thin out the record meanwhile.
+        let _snapshot = self.connection.unchecked_transaction()?;
+        let sql = "SELECT id, data FROM record WHERE run = ?1 AND place = ?2";
+        let found = self
+            .rows(sql, params![run.to_string(), index], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+            })?
+            .pop();
+        let Some((id, data)) = found else { return Ok(None) };
+        let mut case: CaseRecord = parse(&data)?;
+        if let Some(result) = &mut case.result {
+            result.intervals = self.intervals(id)?;
+            result.histograms = self.histograms(id)?;
+        }
+        Ok(Some(case))
+    }
+
+    fn intervals(&self, record: i64) -> anyhow::Result<Vec<Interval>> {
+        let stored: Option<Vec<Interval>> =
+            self.all("SELECT data FROM intervals WHERE record = ?1", [record])?.pop();
+        Ok(stored.unwrap_or_default())
+    }
+
+    fn histograms(&self, record: i64) -> anyhow::Result<BTreeMap<String, EncodedHistogram>> {
+        let stored = self.rows("SELECT name, v2 FROM histogram WHERE record = ?1", [record], |row| {
+            Ok((row.get(0)?, EncodedHistogram::from_bytes(row.get(1)?)))
+        })?;
+        Ok(stored.into_iter().collect())
+    }
+
+    /// One histogram of a case: `response`, `service` or `lag`.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn histogram(&self, run: RunId, index: u32, name: &str) -> anyhow::Result<Option<EncodedHistogram>> {
+        let sql = "SELECT v2 FROM histogram JOIN record ON record.id = histogram.record \
+                   WHERE run = ?1 AND place = ?2 AND name = ?3";
+        let found: Option<Vec<u8>> = self
+            .connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| {
+                statement.query_row(params![run.to_string(), index, name], |row| row.get(0)).optional()
+            })
+            .with_context(|| format!("read histogram {name} of case {index} of run {run}"))?;
+        Ok(found.map(EncodedHistogram::from_bytes))
+    }
+
+    /// The series of a case with these names, in the order they were stored; all of them when no name is given.
+    /// A name that is not stored, or no longer, is not in the answer.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn series(&self, run: RunId, index: u32, names: &[&str]) -> anyhow::Result<Vec<Column>> {
+        let sql = "SELECT name, series.start_ns, step_ns, series.data FROM series \
+                   JOIN record ON record.id = series.record \
+                   WHERE run = ?1 AND place = ?2 AND (?3 OR name IN (SELECT value FROM json_each(?4))) \
+                   ORDER BY series.rowid";
+        let wanted = serde_json::to_string(names)?;
+        self.rows(sql, params![run.to_string(), index, names.is_empty(), wanted], column)
+            .with_context(|| format!("read the series of case {index} of run {run}"))
+    }
+
+    /// The last run of each suite that ended and was not blocked.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn last_runs(&self) -> anyhow::Result<Vec<RunRecord>> {
+        self.all(
+            "SELECT data FROM run WHERE id IN (SELECT max(id) FROM run \
+             WHERE outcome IS NOT NULL AND outcome <> 'blocked' GROUP BY suite) ORDER BY suite",
+            [],
+        )
+        .context("read the last run of each suite")
+    }
+
+    /// The last run of each suite in which every case finished.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn last_successes(&self) -> anyhow::Result<Vec<RunRecord>> {
+        self.all(
+            "SELECT data FROM run WHERE id IN (SELECT max(id) FROM run WHERE outcome = 'finished' GROUP BY suite) \
+             ORDER BY suite",
+            [],
+        )
+        .context("read the last success of each suite")
+    }
+
+    /// The last finished case with a result of each suite and case, without intervals and histograms.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn last_results(&self) -> anyhow::Result<Vec<CaseRecord>> {
+        self.all(
+            "SELECT data FROM (SELECT data, suite, case_name, max(start_ns) FROM record \
+             WHERE outcome = 'finished' AND per_second IS NOT NULL GROUP BY suite, case_name) \
+             ORDER BY suite, case_name",
+            [],
+        )
+        .context("read the last result of each case")
+    }
+
+    /// How many runs are stored, by suite, trigger and outcome.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn counts(&self) -> anyhow::Result<Vec<RunCount>> {
+        let sql = "SELECT suite, trigger, outcome, count(*) FROM run GROUP BY 1, 2, 3 ORDER BY 1, 2, 3";
+        let rows = self
+            .rows(sql, [], |row| {
+                Ok((row.get(0)?, row.get::<_, String>(1)?, row.get::<_, Option<String>>(2)?, row.get(3)?))
+            })
+            .context("count the runs of the store")?;
+        rows.into_iter()
+            .map(|(suite, trigger, outcome, runs): (_, _, _, i64)| {
+                let trigger = trigger.parse().map_err(anyhow::Error::msg)?;
+                let outcome = outcome.map(|word| word.parse()).transpose().map_err(anyhow::Error::msg)?;
+                Ok(RunCount { suite, trigger, outcome, runs: u64::try_from(runs)? })
+            })
+            .collect()
+    }
+
+    /// The records in the first column of every row.
+    fn all<T: DeserializeOwned>(&self, sql: &str, arguments: impl Params) -> anyhow::Result<Vec<T>> {
+        let texts = self.rows(sql, arguments, |row| row.get::<_, String>(0))?;
+        texts.iter().map(|text| parse(text)).collect()
+    }
+
+    fn rows<T>(
+        &self,
+        sql: &str,
+        arguments: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> anyhow::Result<Vec<T>> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map(arguments, read)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+fn unknown(name: &str, hint: &str) -> FindError {
+    FindError::Unknown { name: name.to_owned(), hint: hint.to_owned() }
+}
+
+fn parse<T: DeserializeOwned>(text: &str) -> anyhow::Result<T> {
+    serde_json::from_str(text).context("a stored record cannot be read")
+}
+
+fn column(row: &Row<'_>) -> rusqlite::Result<Column> {
+    let (start, step): (i64, i64) = (row.get(1)?, row.get(2)?);
+    Ok(Column {
+        name: row.get(0)?,
+        start: timestamp(start).unwrap_or_default(),
+        step: Span::from(std::time::Duration::from_nanos(u64::try_from(step).unwrap_or(0))),
+        values: unpack(row.get_ref(3)?.as_blob()?),
+    })
+}
