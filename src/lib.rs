@@ -1,7 +1,9 @@
 //! Benchmarks a database host on a schedule, samples it all the time, keeps every result and exports everything.
 
 pub mod config;
+pub mod inventory;
 pub mod record;
+pub mod sample;
 pub mod schedule;
 pub mod store;
 pub mod units;

@@ -1,0 +1,10 @@
+//! The facts that explain a number: the host as it is, and the space on its file systems.
+
+mod filesystems;
+mod host;
+mod machine;
+mod mounts;
+
+pub use filesystems::{Filesystem, Filesystems};
+pub use host::{HostFacts, facts};
+pub use machine::machine_id;
