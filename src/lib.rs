@@ -1,12 +1,14 @@
 //! Benchmarks a database host on a schedule, samples it all the time, keeps every result and exports everything.
 
 pub mod config;
+pub mod driver;
 pub mod inventory;
 pub mod record;
 pub mod sample;
 pub mod schedule;
 pub mod store;
 pub mod units;
+mod system;
 
 /// Version of this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

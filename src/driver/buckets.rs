@@ -1,0 +1,144 @@
+//! A histogram of times with one writer and any number of readers.
+//!
+//! Buckets are laid out as in HdrHistogram (Tene): powers of two, each divided evenly, so that a bucket is at most
+//! a fixed share of the times in it wide.
+
+use hdrhistogram::Histogram;
+
+use super::tally::Count;
+
+/// How finely times are told apart, and up to which. Longer ones count in the last bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// Each power of two is divided into 2^bits buckets.
+    bits: u32,
+    highest: u64,
+}
+
+/// Counts of times in nanoseconds; without buckets by default, when it keeps nothing.
+#[derive(Debug, Default)]
+pub(super) struct Buckets {
+    layout: Layout,
+    counts: Box<[Count]>,
+}
+
+impl Default for Layout {
+    fn default() -> Layout {
+        Layout { bits: FINE_BITS, highest: 0 }
+    }
+}
+
+/// Three significant digits, the buckets of the stored histograms themselves: 250 KB to 600 s.
+const FINE_BITS: u32 = 10;
+/// Two significant digits: 33 KB to 600 s.
+const COARSE_BITS: u32 = 7;
+
+impl Layout {
+    /// The buckets of the measured part: those of `histogram`.
+    pub(super) fn fine(histogram: &Histogram<u64>) -> Layout {
+        Layout { bits: FINE_BITS, highest: histogram.high() }
+    }
+
+    /// The buckets of the warm-up, whose times are only shown.
+    pub(super) fn coarse(histogram: &Histogram<u64>) -> Layout {
+        Layout { bits: COARSE_BITS, highest: histogram.high() }
+    }
+
+    /// How many buckets there are.
+    pub(super) fn len(self) -> usize {
+        self.index(self.highest) + 1
+    }
+
+    #[inline]
+    fn index(self, time: u64) -> usize {
+        let shift = (63 - (time | 1).leading_zeros()).saturating_sub(self.bits);
+        ((u64::from(shift) << self.bits) + (time >> shift)) as usize
+    }
+
+    /// The shortest time of a bucket.
+    fn lowest(self, index: usize) -> u64 {
+        let shift = (index >> self.bits).saturating_sub(1);
+        ((index - (shift << self.bits)) as u64) << shift
+    }
+
+    /// Fills the histogram with counts laid out like this.
+    pub(super) fn fill(self, histogram: &mut Histogram<u64>, counts: &[u64]) {
+        histogram.reset();
+        for (index, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            histogram.saturating_record_n(self.lowest(index), *count);
+        }
+    }
+}
+
+impl Buckets {
+    pub(super) fn new(layout: Layout) -> Buckets {
+        Buckets { layout, counts: std::iter::repeat_with(Count::default).take(layout.len()).collect() }
+    }
+
+    /// Counts one time.
+    #[inline]
+    pub(super) fn record(&self, time: u64) {
+        let index = self.layout.index(time.min(self.layout.highest));
+        if let Some(count) = self.counts.get(index) {
+            count.add_one();
+        }
+    }
+
+    /// Adds the counts to `sum`, which has as many buckets.
+    pub(super) fn add_to(&self, sum: &mut [u64]) {
+        sum.iter_mut().zip(&self.counts).for_each(|(sum, count)| *sum += count.get());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::record::new_histogram;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn times_are_kept_as_hdrhistogram_keeps_them(times in prop::collection::vec(any_time(), 1..100)) {
+            let mut expected = new_histogram().unwrap();
+            let layout = Layout::fine(&expected);
+            let buckets = Buckets::new(layout);
+            for time in times {
+                buckets.record(time);
+                expected.saturating_record(time.min(expected.high()));
+            }
+            let mut sum = vec![0; layout.len()];
+            buckets.add_to(&mut sum);
+            let mut filled = new_histogram().unwrap();
+            layout.fill(&mut filled, &sum);
+            let counts = |histogram: &Histogram<u64>| -> Vec<(u64, u64)> {
+                histogram
+                    .iter_recorded()
+                    .map(|step| (step.value_iterated_to(), step.count_since_last_iteration()))
+                    .collect()
+            };
+            prop_assert_eq!(counts(&filled), counts(&expected));
+        }
+
+        #[test]
+        fn coarse_buckets_are_within_one_percent(time in 1_u64..600_000_000_000) {
+            let layout = Layout::coarse(&new_histogram().unwrap());
+            let lowest = layout.lowest(layout.index(time));
+            prop_assert!(lowest <= time);
+            prop_assert!(time - lowest <= time / 100);
+        }
+    }
+
+    /// Times spread over all magnitudes, beyond the longest too.
+    fn any_time() -> impl Strategy<Value = u64> {
+        (0_u32..64, any::<u64>()).prop_map(|(shift, bits)| bits >> shift)
+    }
+
+    #[test]
+    fn without_buckets_nothing_is_kept() {
+        let buckets = Buckets::default();
+        buckets.record(5);
+        assert!(buckets.counts.is_empty());
+    }
+}

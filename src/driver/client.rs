@@ -1,0 +1,213 @@
+//! The client threads: made together, let go together, and then the one loop that measures.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::part::Part;
+use super::tally::{Tally, Timing};
+use super::{Stop, Worker, clock};
+
+/// The last stretch before a deadline, in nanoseconds, in which a client spins: a sleep ends up to this late.
+const SPIN: u64 = 50_000;
+/// Longest sleep, in nanoseconds: how late a client sees that it should end.
+const SLICE: u64 = 100_000_000;
+
+/// What a client tells the reporter.
+pub(super) enum Message {
+    /// Its worker is made; it waits to be let go.
+    Ready,
+    /// Its worker could not be made.
+    NotMade(anyhow::Error),
+    /// It has done its last operation, at that instant.
+    Ended { at: u64, why: Why },
+}
+
+/// Why a client ended.
+#[derive(Debug)]
+pub(super) enum Why {
+    /// A limit of the plan was reached, or the driver ended the load.
+    Over,
+    /// Somebody asked the load to end.
+    Stopped,
+    /// It met something that makes going on senseless.
+    Fatal(String),
+}
+
+/// What all clients share.
+pub(super) struct Control<'a> {
+    stop: &'a Stop,
+    over: AtomicBool,
+    gate: Mutex<Gate>,
+    moved: Condvar,
+}
+
+/// Ends the load when it is dropped, so that no client outlives its reporter.
+pub(super) struct EndOnDrop<'a>(pub(super) &'a Control<'a>);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Gate {
+    Shut,
+    Open { start: u64 },
+    Cancelled,
+}
+
+impl<'a> Control<'a> {
+    pub(super) fn new(stop: &'a Stop) -> Control<'a> {
+        Control { stop, over: AtomicBool::new(false), gate: Mutex::new(Gate::Shut), moved: Condvar::new() }
+    }
+
+    /// Lets the waiting clients go, at the instant `start`.
+    pub(super) fn open(&self, start: u64) {
+        self.move_gate(Gate::Open { start });
+    }
+
+    /// Ends the load: clients that wait are released, the others end before their next operation.
+    pub(super) fn end(&self) {
+        self.over.store(true, Ordering::Relaxed);
+        if matches!(*self.gate(), Gate::Shut) {
+            self.move_gate(Gate::Cancelled);
+        }
+    }
+
+    fn move_gate(&self, to: Gate) {
+        *self.gate() = to;
+        self.moved.notify_all();
+    }
+
+    /// Waits to be let go, and returns the instant of the start.
+    fn start(&self) -> Option<u64> {
+        let mut gate = self.gate();
+        loop {
+            match *gate {
+                Gate::Open { start } => return Some(start),
+                Gate::Cancelled => return None,
+                Gate::Shut => gate = self.moved.wait(gate).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    /// The gate is a plain value, so a panic of its holder cannot have left it half written.
+    fn gate(&self) -> MutexGuard<'_, Gate> {
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the instant and returns the present one; an error when the load must end instead.
+    #[inline]
+    fn wait_until(&self, instant: u64) -> Result<u64, Why> {
+        loop {
+            if self.stop.requested() {
+                return Err(Why::Stopped);
+            }
+            if self.over.load(Ordering::Relaxed) {
+                return Err(Why::Over);
+            }
+            let now = clock::now();
+            match instant.saturating_sub(now) {
+                0 => return Ok(now),
+                left if left > SPIN => clock::sleep_until(now + (left - SPIN).min(SLICE)),
+                _ => std::hint::spin_loop(),
+            }
+        }
+    }
+}
+
+/// The life of a client thread.
+pub(super) fn live<W: Worker>(
+    client: usize,
+    make: impl FnOnce() -> anyhow::Result<W>,
+    parts: &[Part],
+    control: &Control<'_>,
+    messages: &Sender<Message>,
+) {
+    // When the reporter has gone itself, nobody is left to be told.
+    let tell = |message| messages.send(message).unwrap_or_default();
+    let worker = match caught(make) {
+        Ok(Ok(worker)) => worker,
+        Ok(Err(error)) => return tell(Message::NotMade(error)),
+        Err(panic) => return tell(Message::NotMade(anyhow::anyhow!(panic))),
+    };
+    tell(Message::Ready);
+    let Some(start) = control.start() else { return };
+    clock::wake_precisely();
+    let ended = caught(move || work(worker, client, parts, start, control));
+    tell(ended.unwrap_or_else(|panic| Message::Ended { at: clock::now(), why: Why::Fatal(panic) }));
+}
+
+/// Runs the code; a panic in it becomes a sentence.
+fn caught<T>(code: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(code)).map_err(|panic| {
+        let thread = std::thread::current();
+        let name = thread.name().unwrap_or("a client");
+        format!("{name} panicked: {}: a defect of benchd, please report it", text_of(&*panic))
+    })
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> &str {
+    let owned = || panic.downcast_ref::<String>().map(String::as_str);
+    panic.downcast_ref::<&str>().copied().or_else(owned).unwrap_or("no text")
+}
+
+/// Does the parts of the load one after the other, in the same connection and without a gap.
+fn work<W: Worker>(
+    mut worker: W,
+    client: usize,
+    parts: &[Part],
+    start: u64,
+    control: &Control<'_>,
+) -> Message {
+    let mut why = Why::Over;
+    for part in parts {
+        let Some(counts) = part.counts.get(client) else { break };
+        why = operate(&mut worker, part, Tally::over(counts), start, control);
+        if !matches!(why, Why::Over) {
+            break;
+        }
+    }
+    Message::Ended { at: clock::now(), why }
+}
+
+/// The one hot loop: takes a number, waits for its intended start, sends, counts. Limits are met between
+/// operations, never inside one, as in sysbench.
+fn operate<W: Worker>(
+    worker: &mut W,
+    part: &Part,
+    mut tally: Tally,
+    start: u64,
+    control: &Control<'_>,
+) -> Why {
+    let (from, to) = (start.saturating_add(part.from), start.saturating_add(part.to));
+    let mut schedule = part.schedule.clone();
+    loop {
+        let number = part.taken.fetch_add(1, Ordering::Relaxed);
+        if number >= part.operations {
+            return Why::Over;
+        }
+        let intended = schedule.as_mut().map(|schedule| from.saturating_add(schedule.at(number)));
+        let sent = match control.wait_until(intended.unwrap_or(from).min(to)) {
+            Ok(now) if now < to => now,
+            Ok(_) => return Why::Over,
+            Err(why) => return why,
+        };
+        tally.sent();
+        let done = worker.step(part.first_operation + number, &mut tally);
+        let end = clock::now();
+        match done {
+            Ok(()) => tally.completed(Timing { intended, sent, end }),
+            Err(failed) => {
+                tally.failed(failed.code);
+                if let Some(sentence) = failed.fatal {
+                    return Why::Fatal(sentence);
+                }
+            }
+        }
+    }
+}

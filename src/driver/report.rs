@@ -1,0 +1,264 @@
+//! The reporter: reads what the clients count at fixed instants, tells the observer, judges errors, and makes the
+//! result. It runs on the calling thread and never waits for a client in the middle of an operation.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use crate::record::{CaseResult, EncodedHistogram, Generator, Interval, Load, LoadModel, Percentiles};
+
+use super::client::{Control, Message, Why};
+use super::part::{Part, nanoseconds};
+use super::reading::{Reading, merge, seconds};
+use super::schedule::Due;
+use super::{DriveError, Observed, Pace, Plan, clock, process};
+
+/// Fewer operations than this say nothing about the share that fails, before the end.
+const JUDGED_FROM: u64 = 100;
+/// Less of what was due than this is an overload.
+const ACHIEVED: f64 = 0.99;
+/// A shorter rest at the end of a part is no interval of its own, in nanoseconds.
+const REST: u64 = 1_000_000;
+
+/// Watches a load and reports it.
+pub(super) struct Reporter<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) control: &'a Control<'a>,
+    pub(super) messages: &'a Receiver<Message>,
+    pub(super) observe: &'a mut dyn FnMut(Observed),
+    /// Clients that have not ended.
+    pub(super) clients: u32,
+    /// When the last of the clients that ended did so.
+    pub(super) ended: u64,
+    /// What cut the load short.
+    pub(super) cut: Option<Cut>,
+    /// Holds one distribution at a time.
+    pub(super) histogram: Histogram<u64>,
+}
+
+/// What cut a load short.
+pub(super) enum Cut {
+    Stopped,
+    Fatal(String),
+    TooManyErrors { failed: u64, ended: u64, most: String },
+}
+
+/// One part while it is watched.
+struct Watched<'a> {
+    part: &'a Part,
+    /// Its start and end on the clock.
+    from: u64,
+    to: u64,
+    /// Counts the arrivals that are due; `None` in closed loop.
+    due: Option<Due>,
+    last: Reading,
+    intervals: Vec<Interval>,
+}
+
+impl<'a> Watched<'a> {
+    fn new(part: &'a Part, start: u64) -> Watched<'a> {
+        let from = start.saturating_add(part.from);
+        Watched {
+            part,
+            from,
+            to: start.saturating_add(part.to),
+            due: part.schedule.clone().map(|schedule| Due::new(schedule, part.operations)),
+            last: Reading::nothing(part, from),
+            intervals: Vec::new(),
+        }
+    }
+
+    /// The next instant to report at: whole intervals after the start, but never within half an interval of the
+    /// end, so that the last interval is not a sliver.
+    fn next_tick(&self, interval: u64) -> u64 {
+        let after = |instant: u64| self.from + ((instant - self.from) / interval + 1) * interval;
+        let tick = after(self.last.at.max(clock::now()).max(self.from));
+        let near_end = tick.abs_diff(self.to) <= interval / 2 || tick > self.to;
+        match near_end && self.last.at < self.to {
+            true if self.part.warm_up => self.to,
+            true => after(self.to.saturating_add(interval / 2)),
+            false => tick,
+        }
+    }
+
+    /// Arrivals due by the instant, and of them those not sent.
+    fn due_by(&mut self, instant: u64, sent: u64) -> (u64, u64) {
+        let until = instant.min(self.to).saturating_sub(self.from);
+        let due = self.due.as_mut().map_or(0, |due| due.before(until));
+        (due, due.saturating_sub(sent))
+    }
+}
+
+impl Reporter<'_> {
+    /// Reports the load that starts at the instant, to its end.
+    pub(super) fn report(mut self, parts: &[Part], start: u64) -> Result<CaseResult, DriveError> {
+        let mut result = None;
+        for part in parts {
+            let cpu_before = process::cpu_seconds();
+            let mut watched = Watched::new(part, start);
+            if !part.warm_up && clock::now() < watched.from && self.clients == 0 {
+                break;
+            }
+            self.watch(&mut watched);
+            if !part.warm_up {
+                self.judge(&watched.last, 0);
+                result = Some(self.result(watched, cpu_before));
+            }
+        }
+        self.conclude(result)
+    }
+
+    /// Watches a part: the warm-up to its end, the measured part until every client has ended.
+    fn watch(&mut self, watched: &mut Watched<'_>) {
+        let interval = nanoseconds(self.plan.interval.duration()).max(REST);
+        loop {
+            let all_ended = self.listen_until(watched.next_tick(interval));
+            let at = if all_ended { self.ended.max(watched.last.at) } else { clock::now() };
+            self.observe(watched, at);
+            if !watched.part.warm_up && !all_ended {
+                self.judge(&watched.last, JUDGED_FROM);
+            }
+            if all_ended || (watched.part.warm_up && at >= watched.to) {
+                return;
+            }
+        }
+    }
+
+    /// Hears the clients until the instant; true when all have ended.
+    fn listen_until(&mut self, instant: u64) -> bool {
+        while self.clients > 0 {
+            let left = Duration::from_nanos(instant.saturating_sub(clock::now()));
+            match self.messages.recv_timeout(left) {
+                Ok(Message::Ended { at, why }) => self.client_ended(at, why),
+                Ok(Message::Ready | Message::NotMade(_)) => {}
+                Err(RecvTimeoutError::Timeout) => return false,
+                Err(RecvTimeoutError::Disconnected) => self.clients = 0,
+            }
+        }
+        true
+    }
+
+    fn client_ended(&mut self, at: u64, why: Why) {
+        self.clients -= 1;
+        self.ended = self.ended.max(at);
+        match why {
+            Why::Over => {}
+            Why::Stopped => self.cut_short(Cut::Stopped),
+            Why::Fatal(message) => self.cut_short(Cut::Fatal(message)),
+        }
+    }
+
+    /// Ends the load; the first cause is the one that counts.
+    fn cut_short(&mut self, cut: Cut) {
+        self.cut.get_or_insert(cut);
+        self.control.end();
+    }
+
+    /// Ends the load when too large a share of at least `minimum` operations failed.
+    fn judge(&mut self, reading: &Reading, minimum: u64) {
+        let too_many = reading.failed_share() > self.plan.max_errors.ratio();
+        if self.cut.is_none() && too_many && reading.ended() >= minimum {
+            let most = reading.codes.iter().max_by_key(|(_, count)| **count).map(|(code, _)| code.as_text());
+            let (failed, ended) = (reading.failed, reading.ended());
+            self.cut_short(Cut::TooManyErrors { failed, ended, most: most.unwrap_or_default() });
+        }
+    }
+
+    /// Makes an interval of what was counted since the last one.
+    fn observe(&mut self, watched: &mut Watched<'_>, at: u64) {
+        let reading = Reading::take(watched.part, at);
+        if at - watched.last.at < REST
+            && reading.sent == watched.last.sent
+            && reading.ended() == watched.last.ended()
+        {
+            return;
+        }
+        let (_, overdue) = watched.due_by(at, reading.sent);
+        let interval = reading.interval(&watched.last, watched.part, watched.from, &mut self.histogram);
+        let interval = Interval { overdue, ..interval };
+        watched.intervals.push(Interval { buckets: Vec::new(), response_sum: 0.0, ..interval.clone() });
+        watched.last = reading;
+        (self.observe)(Observed {
+            warm_up: watched.part.warm_up,
+            clients: self.clients,
+            cpu_seconds: process::cpu_seconds(),
+            interval,
+        });
+    }
+
+    fn result(&mut self, mut watched: Watched<'_>, cpu_before: f64) -> CaseResult {
+        let part = watched.part;
+        let total = watched.last.clone();
+        let measured = seconds(total.at - watched.from);
+        let cpu = process::cpu_seconds() - cpu_before;
+        let operations = total.completed.max(1) as f64;
+        let mut histograms = BTreeMap::new();
+        total.response(part, &mut self.histogram);
+        let response = self.keep(&mut histograms, "response");
+        let (mut service, mut lag) = (response, Percentiles::default());
+        if part.schedule.is_some() {
+            merge(part, &mut self.histogram, |counts| counts.open.as_ref().map(|open| &open.service));
+            service = self.keep(&mut histograms, "service");
+            merge(part, &mut self.histogram, |counts| counts.open.as_ref().map(|open| &open.lag));
+            lag = self.keep(&mut histograms, "lag");
+        }
+        CaseResult {
+            load: self.load(&mut watched, total.sent),
+            seconds: measured,
+            warm_up_seconds: seconds(part.from),
+            operations: total.completed,
+            per_second: if measured > 0.0 { total.completed as f64 / measured } else { 0.0 },
+            statements: total.statements,
+            response,
+            service,
+            lag,
+            errors: total.errors(),
+            generator: Generator {
+                cpu_seconds: cpu,
+                cpu_seconds_per_operation: if total.completed > 0 { cpu / operations } else { 0.0 },
+                peak_memory_bytes: process::peak_memory_bytes(),
+            },
+            intervals: watched.intervals,
+            histograms,
+        }
+    }
+
+    /// Stores the distribution that is held under its name, and reads its percentiles.
+    fn keep(&self, histograms: &mut BTreeMap<String, EncodedHistogram>, name: &str) -> Percentiles {
+        if let Ok(encoded) = EncodedHistogram::encode(&self.histogram) {
+            histograms.insert(name.to_owned(), encoded);
+        }
+        Percentiles::of(&self.histogram)
+    }
+
+    fn load(&self, watched: &mut Watched<'_>, sent: u64) -> Load {
+        let (due, never_sent) = watched.due_by(watched.last.at, sent);
+        let (model, asked_per_second) = match self.plan.pace {
+            Pace::FlatOut => (LoadModel::Closed, None),
+            Pace::Open { rate, .. } => (LoadModel::Open, Some(rate.per_second())),
+        };
+        let overloaded = (sent as f64) < ACHIEVED * due as f64;
+        Load { model, clients: self.plan.clients, asked_per_second, never_sent, overloaded }
+    }
+
+    /// The result, or why there is no whole one.
+    fn conclude(self, result: Option<CaseResult>) -> Result<CaseResult, DriveError> {
+        let partial = |result: Option<CaseResult>| result.map(Box::new);
+        match (self.cut, result) {
+            (None, Some(result)) => Ok(result),
+            (None | Some(Cut::Stopped), result) => Err(DriveError::Stopped { partial: partial(result) }),
+            (Some(Cut::Fatal(message)), result) => {
+                Err(DriveError::Fatal { message, partial: partial(result) })
+            }
+            (Some(Cut::TooManyErrors { failed, ended, most }), result) => Err(DriveError::TooManyErrors {
+                failed,
+                ended,
+                allowed: self.plan.max_errors,
+                most,
+                partial: partial(result),
+            }),
+        }
+    }
+}

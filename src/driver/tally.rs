@@ -1,0 +1,228 @@
+//! What one client counts, written by it alone and read by the reporter while the load runs.
+//!
+//! Every number only grows and has one writer, so a plain load and store count, no client is ever stopped or
+//! asked for anything, and an interval is the difference of two readings. The sum of the intervals is the whole.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::record::Statements;
+
+use super::ErrorCode;
+use super::buckets::{Buckets, Layout};
+
+/// Codes told apart in one client; further ones count as [`ErrorCode::Other`].
+const CODES: usize = 32;
+
+/// What a client counts of its operations.
+#[derive(Debug, Default)]
+pub struct Tally {
+    counts: Arc<Counts>,
+}
+
+/// The numbers behind a tally; aligned so that clients do not share cache lines.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(super) struct Counts {
+    pub(super) sent: Count,
+    pub(super) failed: Count,
+    pub(super) retried: Count,
+    read: Count,
+    write: Count,
+    other: Count,
+    codes: [CodeCount; CODES],
+    pub(super) response: Buckets,
+    pub(super) open: Option<OpenLoop>,
+}
+
+/// What differs from the response time only in open loop.
+#[derive(Debug)]
+pub(super) struct OpenLoop {
+    pub(super) service: Buckets,
+    pub(super) lag: Buckets,
+}
+
+/// A number with one writer.
+#[derive(Debug, Default)]
+pub(super) struct Count(AtomicU64);
+
+#[derive(Debug, Default)]
+struct CodeCount {
+    /// The code as a number; 0 where there is none yet.
+    code: AtomicU32,
+    count: Count,
+}
+
+/// When an operation should have started, when it did, and when it ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Timing {
+    pub(super) intended: Option<u64>,
+    pub(super) sent: u64,
+    pub(super) end: u64,
+}
+
+impl Count {
+    pub(super) fn add_one(&self) {
+        self.0.store(self.get() + 1, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Tally {
+    /// Counts a statement that returned a result set.
+    pub fn read(&mut self) {
+        self.counts.read.add_one();
+    }
+
+    /// Counts a statement that changed rows.
+    pub fn write(&mut self) {
+        self.counts.write.add_one();
+    }
+
+    /// Counts any other statement.
+    pub fn other(&mut self) {
+        self.counts.other.add_one();
+    }
+
+    /// Counts an attempt that failed and is tried again inside the operation.
+    pub fn retry(&mut self, code: ErrorCode) {
+        self.counts.retried.add_one();
+        self.counts.count_code(code);
+    }
+
+    /// The statements counted so far.
+    pub fn statements(&self) -> Statements {
+        self.counts.statements()
+    }
+
+    /// The attempts tried again so far.
+    pub fn retried(&self) -> u64 {
+        self.counts.retried.get()
+    }
+
+    pub(super) fn over(counts: &Arc<Counts>) -> Tally {
+        Tally { counts: Arc::clone(counts) }
+    }
+
+    pub(super) fn sent(&mut self) {
+        self.counts.sent.add_one();
+    }
+
+    pub(super) fn completed(&mut self, timing: Timing) {
+        let service = timing.end.saturating_sub(timing.sent);
+        let Some(intended) = timing.intended else { return self.counts.response.record(service) };
+        self.counts.response.record(timing.end.saturating_sub(intended));
+        if let Some(open) = &self.counts.open {
+            open.service.record(service);
+            open.lag.record(timing.sent.saturating_sub(intended));
+        }
+    }
+
+    pub(super) fn failed(&mut self, code: ErrorCode) {
+        self.counts.failed.add_one();
+        self.counts.count_code(code);
+    }
+}
+
+impl Counts {
+    /// Counts for one client; service and lag only where they are told apart from the response.
+    pub(super) fn new(layout: Layout, open: bool) -> Counts {
+        Counts {
+            response: Buckets::new(layout),
+            open: open.then(|| OpenLoop { service: Buckets::new(layout), lag: Buckets::new(layout) }),
+            ..Counts::default()
+        }
+    }
+
+    pub(super) fn statements(&self) -> Statements {
+        Statements { read: self.read.get(), write: self.write.get(), other: self.other.get() }
+    }
+
+    /// The codes met, with how often.
+    pub(super) fn codes(&self) -> impl Iterator<Item = (ErrorCode, u64)> + '_ {
+        self.codes.iter().filter_map(|slot| {
+            let code = code_of(slot.code.load(Ordering::Relaxed))?;
+            Some((code, slot.count.get()))
+        })
+    }
+
+    fn count_code(&self, code: ErrorCode) {
+        let number = number_of(code);
+        let (last, others) = match self.codes.split_last() {
+            Some(split) => split,
+            None => return,
+        };
+        let slot = others
+            .iter()
+            .find(|slot| matches!(slot.code.load(Ordering::Relaxed), n if n == number || n == 0));
+        let (slot, number) = slot.map_or((last, number_of(ErrorCode::Other)), |slot| (slot, number));
+        slot.code.store(number, Ordering::Relaxed);
+        slot.count.add_one();
+    }
+}
+
+/// Special codes are numbered beyond all server errors; 0 stays free.
+const BEYOND_SERVER: u32 = u16::MAX as u32 + 2;
+
+fn number_of(code: ErrorCode) -> u32 {
+    match code {
+        ErrorCode::Server(number) => u32::from(number) + 1,
+        ErrorCode::Connection => BEYOND_SERVER,
+        ErrorCode::Timeout => BEYOND_SERVER + 1,
+        ErrorCode::Other => BEYOND_SERVER + 2,
+    }
+}
+
+fn code_of(number: u32) -> Option<ErrorCode> {
+    const CONNECTION: u32 = BEYOND_SERVER;
+    const TIMEOUT: u32 = BEYOND_SERVER + 1;
+    match number {
+        0 => None,
+        CONNECTION => Some(ErrorCode::Connection),
+        TIMEOUT => Some(ErrorCode::Timeout),
+        server => Some(u16::try_from(server - 1).map_or(ErrorCode::Other, ErrorCode::Server)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn codes_are_counted_apart_and_no_attempt_is_lost_when_there_are_too_many() {
+        let mut tally = Tally::default();
+        for code in
+            [ErrorCode::Server(0), ErrorCode::Server(u16::MAX), ErrorCode::Connection, ErrorCode::Timeout]
+        {
+            tally.failed(code);
+            tally.retry(code);
+        }
+        tally.failed(ErrorCode::Other);
+        for number in 1..=100 {
+            tally.retry(ErrorCode::Server(number));
+        }
+        let mut codes: BTreeMap<ErrorCode, u64> = BTreeMap::new();
+        tally.counts.codes().for_each(|(code, count)| *codes.entry(code).or_default() += count);
+        assert_eq!(codes[&ErrorCode::Server(0)], 2);
+        assert_eq!(codes[&ErrorCode::Server(u16::MAX)], 2);
+        assert_eq!((codes[&ErrorCode::Connection], codes[&ErrorCode::Timeout]), (2, 2));
+        assert_eq!(codes[&ErrorCode::Server(1)], 1);
+        assert_eq!(codes.values().sum::<u64>(), 109);
+        assert_eq!((tally.counts.failed.get(), tally.retried()), (5, 104));
+    }
+
+    #[test]
+    fn statements_are_counted_by_what_they_did() {
+        let mut tally = Tally::default();
+        tally.read();
+        tally.write();
+        tally.write();
+        tally.other();
+        assert_eq!(tally.statements(), Statements { read: 1, write: 2, other: 1 });
+    }
+}
