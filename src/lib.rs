@@ -7,6 +7,7 @@ pub mod record;
 pub mod sample;
 pub mod schedule;
 pub mod store;
+pub mod target;
 pub mod units;
 mod system;
 

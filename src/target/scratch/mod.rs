@@ -1,0 +1,324 @@
+//! A throw-away server, started from the installed binaries in a directory of its own.
+//!
+//! It listens on a socket only, runs as an unprivileged account, and takes nothing from the host's configuration.
+
+mod home;
+mod log;
+mod process;
+mod program;
+mod setup;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::Instant;
+
+use anyhow::{Context, bail, ensure};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use self::home::Home;
+use self::process::{Account, Remembered, STOP_LIMIT, Waited, ended_with, wait_for};
+use self::program::Program;
+use super::access::Access;
+use super::client::Client;
+use super::error::{ErrorClass, SqlError};
+use super::facts;
+use crate::units::Span;
+
+/// How a scratch server is to be started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScratchOptions {
+    /// Where directories of scratch servers are made, one for each target.
+    pub directory: PathBuf,
+    /// The server program; `None` is the one that is installed. A script must end by `exec` of the server and
+    /// pass its arguments on.
+    pub server: Option<PathBuf>,
+    /// Server options by name, as in my.cnf. `loose_` before a name means that not every server knows it.
+    pub options: BTreeMap<String, String>,
+    /// A library to load before all others, an allocator to compare. Its presence in the process is proved.
+    pub preload: Option<String>,
+    /// The longest the server may take to be ready; the same again to make its data directory.
+    pub start_timeout: Span,
+    /// Whether the data stays for the next start.
+    pub keep_data: bool,
+}
+
+impl Default for ScratchOptions {
+    fn default() -> ScratchOptions {
+        ScratchOptions {
+            directory: PathBuf::from("/var/lib/benchd/scratch"),
+            server: None,
+            options: BTreeMap::new(),
+            preload: None,
+            start_timeout: Span::from_secs(60),
+            keep_data: true,
+        }
+    }
+}
+
+/// What starting a scratch server needs from whoever asks for it.
+pub struct Asker<'a> {
+    /// The daemon the server's directory will belong to.
+    pub daemon: Uuid,
+    /// Whether the start is to be given up.
+    pub stop: &'a dyn Fn() -> bool,
+    /// Takes sentences that a person should read.
+    pub note: &'a mut dyn FnMut(String),
+}
+
+/// A scratch server that runs.
+#[derive(Debug)]
+pub struct ScratchServer {
+    child: Child,
+    program: Program,
+    /// Taken when the server was stopped.
+    home: Option<Home>,
+    access: Access,
+    facts: BTreeMap<String, String>,
+    keep_data: bool,
+    begin: Instant,
+}
+
+impl ScratchServer {
+    /// Starts a server in `options.directory/name`, on the data of an earlier start when they fit, and waits
+    /// until it answers.
+    ///
+    /// # Errors
+    /// When there is no server program, when the directory is not proved to be ours, and when the server does
+    /// not become ready: then with what its log says. A server that failed is gone; its log stays.
+    pub fn start(
+        options: &ScratchOptions,
+        name: &str,
+        asker: &mut Asker<'_>,
+    ) -> anyhow::Result<ScratchServer> {
+        setup::check_options(&options.options)?;
+        let account = Account::for_servers()?;
+        let program = Program::find(options.server.as_deref(), account.as_ref())
+            .with_context(|| format!("no scratch server for target {name}"))?;
+        let mut home = Home::claim(&options.directory, name, asker.daemon, account)
+            .with_context(|| format!("no scratch server for target {name}"))?;
+        if home.end_left_over() {
+            (asker.note)(format!(
+                "a server of target {name} still ran after a crash of benchd; it was ended"
+            ));
+        }
+        home.renew_working_directories()?;
+        setup::prepare_data(&mut home, &program, options, asker)?;
+        let mut server = ScratchServer::spawn(home, program, options)?;
+        server.await_ready(options.start_timeout, asker.stop)?;
+        server.examine(options, asker.note)?;
+        Ok(server)
+    }
+
+    /// How to reach it: as its all-powerful account, through its socket.
+    pub fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// What it is: [`facts`](super::facts()), every option that was given as it reads back, and `preload`.
+    pub fn facts(&self) -> &BTreeMap<String, String> {
+        &self.facts
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How the server ended, if it did, with what its log says.
+    pub fn ended(&mut self) -> Option<String> {
+        let status = self.child.try_wait().ok().flatten()?;
+        Some(self.story(&format!("ended with {}", ended_with(status))))
+    }
+
+    /// Stops the server and removes what it no longer needs: all of it unless the data is kept.
+    ///
+    /// # Errors
+    /// When it had to be killed, or something could not be removed.
+    pub fn stop(mut self) -> anyhow::Result<()> {
+        let forced = process::end(&mut self.child, STOP_LIMIT);
+        let story = self.story(&format!("did not stop within {STOP_LIMIT} and was killed"));
+        if let Some(home) = self.home.take() {
+            if self.keep_data { home.tidy() } else { home.remove() }?;
+        }
+        ensure!(!forced, story);
+        Ok(())
+    }
+
+    fn spawn(home: Home, program: Program, options: &ScratchOptions) -> anyhow::Result<ScratchServer> {
+        let begin = Instant::now();
+        let child = setup::server_command(&home, &program, options)?
+            .spawn()
+            .with_context(|| format!("{} cannot be started", program.path.display()))?;
+        let access = Access::by_socket(home.socket(), "root");
+        let remembered = Remembered::new(child.id(), &home.data());
+        // From here on the child is ended whatever happens.
+        let server = ScratchServer {
+            child,
+            program,
+            home: Some(home),
+            access,
+            facts: BTreeMap::new(),
+            keep_data: options.keep_data,
+            begin,
+        };
+        if let (Some(home), Ok(remembered)) = (&server.home, remembered) {
+            home.remember(&remembered)?;
+        }
+        Ok(server)
+    }
+
+    fn await_ready(&mut self, limit: Span, stop: &dyn Fn() -> bool) -> anyhow::Result<()> {
+        let access = Access { connect_timeout: limit.min(Span::from_secs(1)), ..self.access.clone() };
+        let child = &mut self.child;
+        let waited = wait_for(limit, stop, || match child.try_wait() {
+            Ok(Some(status)) => Some(Err(format!("ended with {}", ended_with(status)))),
+            _ => ready(&access).map(|found| found.map_err(|error| format!("answered, but: {error}"))),
+        });
+        match waited {
+            Waited::Done(Ok(())) => Ok(()),
+            Waited::Done(Err(what)) => bail!(self.story(&what)),
+            Waited::Late => {
+                bail!(self.story(&format!("was not ready within {limit}, its start_timeout, and was ended")))
+            }
+            Waited::Stopped => bail!("the start of the server of target {} was stopped", self.target()),
+        }
+    }
+
+    /// Makes sure that the server is what was asked for, and keeps what it is.
+    fn examine(&mut self, options: &ScratchOptions, note: &mut dyn FnMut(String)) -> anyhow::Result<()> {
+        self.check_process()?;
+        let mut client = Client::connect(&self.access)?;
+        self.facts = facts::facts(&mut client)?;
+        let variables = facts::variables(&mut client)?;
+        client.close();
+        for name in options.options.keys() {
+            let variable = setup::variable_name(name);
+            match variables.get(&variable) {
+                Some(value) => drop(self.facts.insert(variable, value.clone())),
+                None if setup::is_loose(name) => {
+                    note(format!(
+                        "option {name} of target {} is unknown to {} and has no effect",
+                        self.target(),
+                        self.program.short()
+                    ));
+                }
+                None => {}
+            }
+        }
+        if let Some(library) = &options.preload {
+            let found = self.loaded(library)?;
+            self.facts.insert("preload".to_owned(), found);
+        }
+        if let Some(cut) = log::cut_limits(&self.log()) {
+            note(format!(
+                "the limit of open files cut what the server of target {} may have open ({cut}); raise LimitNOFILE",
+                self.target()
+            ));
+        }
+        note(format!(
+            "{} of target {} ready after {:.1} s",
+            self.program.short(),
+            self.target(),
+            self.seconds()
+        ));
+        Ok(())
+    }
+
+    /// Signals go to the process that was started, so that has to be the server.
+    fn check_process(&self) -> anyhow::Result<()> {
+        let home = self.home.as_ref().context("the server was stopped")?;
+        let text = fs::read_to_string(home.pid_file()).unwrap_or_default();
+        ensure!(
+            text.trim() == self.child.id().to_string(),
+            "the server runs as another process than {}: a script given as `server` must end by exec of the server",
+            self.program.path.display()
+        );
+        Ok(())
+    }
+
+    /// The file a preloaded library was loaded from.
+    fn loaded(&self, library: &str) -> anyhow::Result<String> {
+        let maps = fs::read_to_string(format!("/proc/{}/maps", self.child.id()))
+            .context("the libraries of the server cannot be read")?;
+        match setup::mapped_library(&maps, library) {
+            Some(path) => Ok(path.to_owned()),
+            None => bail!(
+                "preload = \"{library}\" was not loaded into the server of target {}; see that the library exists and \
+                 fits: {}",
+                self.target(),
+                self.log()
+                    .lines()
+                    .find(|line| line.contains("LD_PRELOAD"))
+                    .unwrap_or("its log does not mention it")
+            ),
+        }
+    }
+
+    /// `mysqld of target ssd ended with 1 after 0.8 s. Its log says: …`
+    fn story(&self, what: &str) -> String {
+        let program = self.program.path.file_name().unwrap_or_default().display();
+        let log_file = self.home.as_ref().map(Home::log).unwrap_or_default();
+        let said = setup::what_the_log_says(&log_file);
+        format!("{program} of target {} {what} after {:.1} s. {said}", self.target(), self.seconds())
+    }
+
+    fn log(&self) -> String {
+        self.home.as_ref().map(|home| log::tail(&home.log())).unwrap_or_default()
+    }
+
+    fn target(&self) -> &str {
+        self.home.as_ref().map_or("", Home::target)
+    }
+
+    fn seconds(&self) -> f64 {
+        self.begin.elapsed().as_secs_f64()
+    }
+}
+
+impl Drop for ScratchServer {
+    fn drop(&mut self) {
+        if let Some(home) = self.home.take() {
+            process::end(&mut self.child, STOP_LIMIT);
+            // Whoever reads why the server failed may want its log; the next start removes it.
+            let _ = home.forget();
+        }
+    }
+}
+
+/// Whether the server answers: `None` is not yet, an error is never.
+fn ready(access: &Access) -> Option<Result<(), SqlError>> {
+    match Client::connect(access) {
+        Ok(client) => {
+            client.close();
+            Some(Ok(()))
+        }
+        Err(error) if error.class == ErrorClass::Denied => Some(Err(error)),
+        Err(_) => None,
+    }
+}
+
+/// Ends every scratch server in a directory that an earlier benchd with the same identity left running, and
+/// removes what only running servers need. Returns the targets whose servers still ran. To be called before any
+/// server is started there.
+///
+/// # Errors
+/// When the directory exists and cannot be read, or something in it that is ours cannot be removed.
+pub fn recover(directory: &Path, daemon: Uuid) -> anyhow::Result<Vec<String>> {
+    if !directory.is_dir() {
+        return Ok(Vec::new());
+    }
+    let directory = directory.canonicalize().with_context(|| format!("directory {}", directory.display()))?;
+    let entries =
+        fs::read_dir(&directory).with_context(|| format!("{} cannot be read", directory.display()))?;
+    let mut ended = Vec::new();
+    for home in entries.flatten().filter_map(|entry| Home::existing(&entry.path(), daemon)) {
+        if home.end_left_over() {
+            ended.push(home.target().to_owned());
+        }
+        home.tidy()?;
+    }
+    Ok(ended)
+}

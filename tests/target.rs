@@ -1,0 +1,11 @@
+//! Servers, scratch servers and ownership, on real servers.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
+mod common;
+
+#[path = "target/client.rs"]
+mod client;
+#[path = "target/owned.rs"]
+mod owned;
+#[path = "target/scratch.rs"]
+mod scratch;
