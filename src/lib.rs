@@ -9,6 +9,7 @@ pub mod schedule;
 pub mod store;
 pub mod target;
 pub mod units;
+pub mod workloads;
 mod system;
 
 /// Version of this program.

@@ -1,0 +1,182 @@
+//! The speed of the integer divider of one CPU, as sysbench 1.0.20 measures it.
+//!
+//! One operation is what sysbench calls an event: every number from 3 below `max_prime` is tried for primality by
+//! trial division. To give the same number of events a second, it does what the program that distributions ship
+//! does: a parity test for the divisor 2, which GCC makes of it, a 64-bit division for each further divisor, and
+//! the bound compared as floating point at each step.
+
+use std::hint::black_box;
+use std::num::NonZeroU64;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::ParameterError;
+use crate::driver::{DriveError, Failed, Observed, Plan, Stop, Tally, Worker, drive};
+use crate::record::{CaseResult, Parameters};
+use crate::system::remainder_64;
+use crate::target::Access;
+
+use super::{Common, Key, Kind, Needs, Workload, defaults_of, take};
+
+/// The workload's entry in the table.
+pub(super) const KIND: Kind = Kind {
+    name: "cpu",
+    about: "sweeps for primes by trial division; the speed of the integer divider, comparable with sysbench cpu",
+    operation: "event",
+    revision: 1,
+    needs: Needs::Nothing,
+    keys: &[KEYS, Common::KEYS],
+    defaults,
+    build,
+};
+
+const KEYS: &[Key] = &[Key {
+    name: "max_prime",
+    meaning: "one event tries every number below it; 4 to 1000000000",
+    peer: "--cpu-max-prime",
+}];
+
+/// From one number tried to sweeps of about a day.
+const MAX_PRIME: std::ops::RangeInclusive<u64> = 4..=1_000_000_000;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Options {
+    max_prime: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { max_prime: 10_000 }
+    }
+}
+
+fn defaults() -> Parameters {
+    let mut all = defaults_of::<Options>();
+    all.extend(defaults_of::<Common>());
+    all
+}
+
+fn build(parameters: &Parameters) -> Result<Box<dyn Workload>, ParameterError> {
+    let mut left = parameters.clone();
+    let Options { max_prime } = take(&mut left)?;
+    let common = Common::take_rest(left)?;
+    if !MAX_PRIME.contains(&max_prime) {
+        return Err(ParameterError {
+            key: "max_prime".to_owned(),
+            problem: format!("`max_prime` cannot be {max_prime}"),
+            hint: format!("write a number of {} to {}", MAX_PRIME.start(), MAX_PRIME.end()),
+        });
+    }
+    Ok(Box::new(Cpu { common, max_prime }))
+}
+
+struct Cpu {
+    common: Common,
+    max_prime: u64,
+}
+
+impl Workload for Cpu {
+    fn plan(&self) -> Plan {
+        self.common.plan()
+    }
+
+    fn measure(
+        &self,
+        _access: Option<&Access>,
+        stop: &Stop,
+        observe: &mut dyn FnMut(Observed),
+    ) -> Result<CaseResult, DriveError> {
+        drive(&self.plan(), stop, |_| Ok(Sweep { max_prime: self.max_prime }), observe)
+    }
+}
+
+struct Sweep {
+    max_prime: u64,
+}
+
+impl Worker for Sweep {
+    fn step(&mut self, _operation: u64, _tally: &mut Tally) -> Result<(), Failed> {
+        // The bound must look new each time and the count must look used, or the compiler drops the sweep.
+        black_box(primes_below(black_box(self.max_prime), remainder_64));
+        Ok(())
+    }
+}
+
+/// The number of primes from 3 below `max`.
+#[inline(always)]
+fn primes_below(max: u64, mut remainder: impl FnMut(u64, NonZeroU64) -> u64) -> u64 {
+    (3..max).filter(|number| is_prime(*number, &mut remainder)).count() as u64
+}
+
+/// Whether no number from 2 to its root divides `number`.
+#[inline(always)]
+fn is_prime(number: u64, remainder: &mut impl FnMut(u64, NonZeroU64) -> u64) -> bool {
+    let root = (number as f64).sqrt();
+    if root < 2.0 {
+        return true;
+    }
+    if number.is_multiple_of(2) {
+        return false;
+    }
+    let mut divisor = THREE;
+    while (divisor.get() as i64 as f64) <= root {
+        if remainder(number, divisor) == 0 {
+            return false;
+        }
+        let Some(next) = divisor.checked_add(1) else { break };
+        divisor = next;
+    }
+    true
+}
+
+const THREE: NonZeroU64 = NonZeroU64::MIN.saturating_add(2);
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_event_finds_the_primes_with_the_remainders_of_sysbench() {
+        for (max, primes, remainders) in
+            [(10_000, 1_228, 117_526), (20_000, 2_261, 301_275), (100_000, 9_591, 2_745_693)]
+        {
+            let mut divisions = 0;
+            let counting = |dividend: u64, divisor: NonZeroU64| {
+                divisions += 1;
+                remainder_64(dividend, divisor)
+            };
+            assert_eq!(primes_below(max, counting), primes);
+            let parity_tests = max - 4;
+            assert_eq!(divisions + parity_tests, remainders);
+        }
+    }
+
+    #[test]
+    fn the_smallest_sweep_tries_the_number_three() {
+        assert_eq!((primes_below(4, remainder_64), primes_below(8, remainder_64)), (1, 3));
+    }
+
+    #[test]
+    fn an_event_takes_time_that_grows_with_its_bound() {
+        let time = |max_prime: u64| {
+            let parameters = json!({"max_prime": max_prime, "time": "0s", "operations": 20, "warm_up": "0s"});
+            let cpu = build(parameters.as_object().unwrap()).unwrap();
+            cpu.measure(None, &Stop::new(), &mut |_| {}).unwrap().service.mean.unwrap()
+        };
+        assert!(time(40_000) > 2.0 * time(10_000), "6.5 times the divisions");
+    }
+
+    #[test]
+    fn a_bound_that_makes_no_sweep_is_refused() {
+        let error = |max_prime: i64| {
+            build(json!({"max_prime": max_prime}).as_object().unwrap()).err().map(|error| error.to_string())
+        };
+        let expected = "max_prime: `max_prime` cannot be 3: write a number of 4 to 1000000000";
+        assert_eq!(error(3).as_deref(), Some(expected));
+        assert!(error(-1).is_some() && error(1_000_000_001).is_some());
+        assert_eq!(error(4), None);
+    }
+}

@@ -1,0 +1,176 @@
+//! The kinds of load: what each does in one operation, its options, and the table of all of them.
+//!
+//! A new workload is a file of its own and a line in [`ALL`].
+
+mod cpu;
+mod oltp;
+mod options;
+mod sql;
+
+use crate::config::{Catalogue, ParameterError};
+use crate::driver::{DriveError, Observed, Plan, Stop};
+use crate::record::{CaseResult, Parameters};
+use crate::target::{Access, PreparedTarget};
+
+pub use options::{Common, defaults_of, take};
+
+/// Every workload, in the order they are listed to people.
+pub const ALL: &[&Kind] =
+    &[&cpu::KIND, &oltp::POINT_SELECT, &oltp::READ_ONLY, &oltp::WRITE_ONLY, &oltp::READ_WRITE];
+
+/// The static description of a workload.
+pub struct Kind {
+    /// Its name in the configuration, in records and in metrics.
+    pub name: &'static str,
+    /// What it measures, in one sentence.
+    pub about: &'static str,
+    /// What one operation is: `event`, `transaction`.
+    pub operation: &'static str,
+    /// Version of the algorithm; results of different revisions are never compared.
+    pub revision: u32,
+    /// What it loads.
+    pub needs: Needs,
+    /// Its keys in groups, the workload's own first.
+    pub keys: &'static [&'static [Key]],
+    /// Every key with its default.
+    pub defaults: fn() -> Parameters,
+    /// Makes the workload of one case from its parameters.
+    pub build: fn(&Parameters) -> Result<Box<dyn Workload>, ParameterError>,
+}
+
+/// What a workload loads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// The host itself.
+    Nothing,
+    /// A database server.
+    Server,
+}
+
+/// One key of a workload's configuration.
+#[derive(Debug)]
+pub struct Key {
+    /// Its name.
+    pub name: &'static str,
+    /// What it means, with its unit and range.
+    pub meaning: &'static str,
+    /// The option of sysbench 1.0.20 that does the same; empty when there is none.
+    pub peer: &'static str,
+}
+
+/// A workload with the parameters of one case.
+pub trait Workload {
+    /// The load to drive.
+    fn plan(&self) -> Plan;
+
+    /// Makes ready what the load needs; `progress` is told units done, units in all, and what is counted.
+    ///
+    /// # Errors
+    /// What could not be made ready, where, and what to do about it.
+    fn prepare(
+        &self,
+        _at: Option<&mut PreparedTarget>,
+        _stop: &Stop,
+        _progress: &mut dyn FnMut(u64, u64, &'static str),
+    ) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    /// Drives the load and measures it; `observe` is told of every interval, of the warm-up too.
+    ///
+    /// # Errors
+    /// See [`DriveError`].
+    fn measure(
+        &self,
+        access: Option<&Access>,
+        stop: &Stop,
+        observe: &mut dyn FnMut(Observed),
+    ) -> Result<CaseResult, DriveError>;
+}
+
+/// The workload of that name.
+pub fn find(name: &str) -> Option<&'static Kind> {
+    ALL.iter().copied().find(|kind| kind.name == name)
+}
+
+/// All workloads, for the configuration.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Workloads;
+
+impl Catalogue for Workloads {
+    fn workloads(&self) -> Vec<&'static str> {
+        ALL.iter().map(|kind| kind.name).collect()
+    }
+
+    fn defaults(&self, workload: &str) -> Option<Parameters> {
+        find(workload).map(|kind| (kind.defaults)())
+    }
+
+    fn needs_server(&self, workload: &str) -> bool {
+        find(workload).is_some_and(|kind| kind.needs == Needs::Server)
+    }
+
+    fn check(&self, workload: &str, parameters: &Parameters) -> Result<(), ParameterError> {
+        let kind = find(workload).ok_or_else(|| ParameterError {
+            key: "workload".to_owned(),
+            problem: format!("there is no workload `{workload}`"),
+            hint: format!("workloads are {}", self.workloads().join(", ")),
+        })?;
+        (kind.build)(parameters).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_fit_for_a_label() {
+        let names: BTreeSet<&str> = ALL.iter().map(|kind| kind.name).collect();
+        assert_eq!(names.len(), ALL.len());
+        let fits = |name: &&str| {
+            name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+        };
+        assert!(names.iter().all(fits), "{names:?}");
+    }
+
+    #[test]
+    fn every_key_is_described_and_has_a_default_and_nothing_else_has() {
+        for kind in ALL {
+            let described: Vec<&str> = kind.keys.iter().copied().flatten().map(|key| key.name).collect();
+            let unique: BTreeSet<&str> = described.iter().copied().collect();
+            assert_eq!(unique.len(), described.len(), "{}", kind.name);
+            let defaults = (kind.defaults)();
+            assert_eq!(unique, defaults.keys().map(String::as_str).collect(), "{}", kind.name);
+        }
+    }
+
+    #[test]
+    fn every_workload_can_be_built_of_its_defaults() {
+        for kind in ALL {
+            let workload = (kind.build)(&(kind.defaults)()).map_err(|error| error.to_string());
+            assert_eq!(
+                workload.map(|workload| workload.plan()),
+                Ok(Common::default().plan()),
+                "{}",
+                kind.name
+            );
+        }
+    }
+
+    #[test]
+    fn the_catalogue_refuses_what_it_does_not_know() {
+        let check = |workload, parameters: serde_json::Value| {
+            Workloads.check(workload, parameters.as_object().unwrap()).map_err(|error| error.key)
+        };
+        assert_eq!(check("cpu", json!({"threads": 4})), Ok(()));
+        assert_eq!(check("cpu", json!({"tables": 4})), Err("tables".to_owned()));
+        assert_eq!(check("gpu", json!({})), Err("workload".to_owned()));
+        assert_eq!(Workloads.defaults("gpu"), None);
+        assert!(!Workloads.needs_server("cpu"));
+    }
+}

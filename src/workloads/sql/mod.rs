@@ -1,0 +1,10 @@
+//! What the SQL workloads share: the tables and their rows, the statements over them, loading, and the session of
+//! one client. All of it speaks to a server through [`crate::target::Client`] alone.
+
+pub(crate) mod ids;
+mod inserts;
+pub(crate) mod loader;
+pub(crate) mod rows;
+pub(crate) mod schema;
+pub(crate) mod session;
+pub(crate) mod statements;

@@ -1,0 +1,158 @@
+//! One connection of a SQL workload: it prepares what it sends when it is first sent, and can be had anew.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::statements::{self, Request};
+use crate::driver::Stop;
+use crate::target::{Access, Answer, Bind, Client, ErrorClass, SqlError, Statement};
+use crate::units::Span;
+
+/// "This command is not supported in the prepared statement protocol": BEGIN on MySQL. sysbench 1.0.20 sends such
+/// statements as text too.
+const NOT_PREPARABLE: u16 = 1295;
+/// "Can't create more than max_prepared_stmt_count statements".
+const TOO_MANY_PREPARED: u16 = 1461;
+/// The longest a lost connection is tried to be had again.
+const REGAIN_LIMIT: Duration = Duration::from_secs(3);
+/// The longest one of these tries.
+const REGAIN_CONNECT: Span = Span::from_secs(2);
+/// The wait after the first of these tries; each later one is twice as long.
+const REGAIN_WAIT: Duration = Duration::from_millis(50);
+
+/// How often a wait looks whether a stop was requested.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How statements travel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Protocol {
+    /// Prepared once a connection, values in binary.
+    #[default]
+    Prepared,
+    /// Values written into the text.
+    Text,
+}
+
+/// A connection and the statements prepared on it.
+#[derive(Debug)]
+pub(crate) struct Session {
+    access: Access,
+    /// Absent only while the session ends.
+    client: Option<Client>,
+    protocol: Protocol,
+    /// What was prepared on this connection; `None` is sent as text because the server cannot prepare it.
+    prepared: HashMap<Request, Option<Statement>>,
+    /// The text being written, kept for its memory.
+    text: String,
+}
+
+impl Session {
+    /// Connects.
+    pub(crate) fn connect(access: &Access, protocol: Protocol) -> Result<Session, SqlError> {
+        let client = Some(Client::connect(access)?);
+        Ok(Session {
+            access: access.clone(),
+            client,
+            protocol,
+            prepared: HashMap::new(),
+            text: String::new(),
+        })
+    }
+
+    /// Sends a statement and reads its whole answer.
+    pub(crate) fn send(&mut self, request: Request, values: &[Bind<'_>]) -> Result<Answer, SqlError> {
+        if self.protocol == Protocol::Prepared {
+            self.prepare(request)?;
+            if let Some(Some(statement)) = self.prepared.get(&request) {
+                return client(&mut self.client)?.execute(statement, values);
+            }
+        }
+        statements::write_in(&request.text(), values, &mut self.text);
+        client(&mut self.client)?.query(&self.text)
+    }
+
+    fn prepare(&mut self, request: Request) -> Result<(), SqlError> {
+        if self.prepared.contains_key(&request) {
+            return Ok(());
+        }
+        let statement = match client(&mut self.client)?.prepare(&request.text()) {
+            Ok(statement) => Some(statement),
+            Err(error) if error.code == Some(NOT_PREPARABLE) => None,
+            Err(error) => return Err(error),
+        };
+        self.prepared.insert(request, statement);
+        Ok(())
+    }
+
+    /// Undoes the open transaction.
+    pub(crate) fn roll_back(&mut self) -> Result<Answer, SqlError> {
+        client(&mut self.client)?.query("ROLLBACK")
+    }
+
+    /// Opens a connection in place of the one that was lost, with waits that double, for no more than 3 s. What
+    /// was prepared is prepared again when it is next sent.
+    pub(crate) fn regain(&mut self, stop: &Stop) -> Result<(), SqlError> {
+        let begun = Instant::now();
+        let connect_timeout = shorter(self.access.connect_timeout, REGAIN_CONNECT);
+        let access = Access { connect_timeout, ..self.access.clone() };
+        let mut wait = REGAIN_WAIT;
+        loop {
+            match Client::connect(&access) {
+                Ok(client) => {
+                    self.client = Some(client);
+                    self.prepared.clear();
+                    return Ok(());
+                }
+                Err(error) if error.class == ErrorClass::Denied => return Err(error),
+                Err(error) if begun.elapsed() + wait > REGAIN_LIMIT || pause(stop, wait) => {
+                    return Err(error);
+                }
+                Err(_) => wait *= 2,
+            }
+        }
+    }
+}
+
+impl Drop for Session {
+    /// Says goodbye: a server logs a connection that ends without.
+    fn drop(&mut self) {
+        if let Some(client) = self.client.take() {
+            client.close();
+        }
+    }
+}
+
+fn client(client: &mut Option<Client>) -> Result<&mut Client, SqlError> {
+    client.as_mut().ok_or_else(SqlError::no_connection)
+}
+
+/// What makes every further operation fail too, with what to do about it.
+pub(crate) fn hopeless(error: &SqlError) -> Option<String> {
+    if error.code == Some(TOO_MANY_PREPARED) {
+        let advice = "each client prepares up to 11 statements, 9 of them for each table: raise \
+                      max_prepared_stmt_count on the server, use fewer tables or threads, or protocol = \"text\"";
+        return Some(format!("the server prepares no more statements ({error}); {advice}"));
+    }
+    (error.class == ErrorClass::Denied).then(|| format!("the server refuses the load's statements ({error})"))
+}
+
+/// Waits, for less when a stop is requested; true when it was.
+pub(crate) fn pause(stop: &Stop, time: Duration) -> bool {
+    let end = Instant::now() + time;
+    while !stop.requested() {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return false;
+        }
+        std::thread::sleep(left.min(LOOK));
+    }
+    true
+}
+
+/// The shorter of two limits; zero is no limit.
+fn shorter(limit: Span, most: Span) -> Span {
+    if limit.is_zero() { most } else { limit.min(most) }
+}

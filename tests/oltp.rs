@@ -1,0 +1,655 @@
+//! The oltp workloads on a real server: what they send, what they load, how they count, and how they end.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "helpers of tests end a test as its own code does"
+)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use benchd::driver::{DriveError, Observed, Stop};
+use benchd::record::CaseResult;
+use benchd::target::{Access, Client, DaemonIdentity, PreparedTarget};
+use benchd::units::Span;
+use benchd::workloads::{Workload, find};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+use common::{Flavour, Server};
+
+/// A server with the schema that benchd made on it.
+struct Host {
+    server: Server,
+    at: PreparedTarget,
+    /// Holds the local side of the proof that the schema is benchd's.
+    _directory: TempDir,
+}
+
+impl Host {
+    /// `None` when this machine has no such server.
+    fn start(flavour: Flavour) -> Option<Host> {
+        flavour.program()?;
+        let server = Server::start(flavour, &[]);
+        let directory = common::directory();
+        let daemon = DaemonIdentity { uuid: Uuid::new_v4(), host: "host".to_owned() };
+        let mut client = Client::connect(&server.root()).unwrap();
+        let at = PreparedTarget::claim(&mut client, "test", &daemon, &directory.path().join("owned.json"));
+        client.close();
+        Some(Host { server, at: at.unwrap(), _directory: directory })
+    }
+}
+
+/// One statement as the server logged it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Logged {
+    command: String,
+    text: String,
+}
+
+/// A workload with these keys changed: one client, no warm-up, ended by a number of operations.
+fn workload(name: &str, changes: Value) -> Box<dyn Workload> {
+    let kind = find(name).unwrap();
+    let mut parameters = (kind.defaults)();
+    let base = json!({"threads": 1, "warm_up": "0s", "time": "0s", "operations": 20, "table_size": 1_000});
+    for values in [base, changes] {
+        parameters.extend(values.as_object().unwrap().clone());
+    }
+    (kind.build)(&parameters).unwrap()
+}
+
+fn prepare(workload: &dyn Workload, at: &mut PreparedTarget) {
+    workload.prepare(Some(at), &Stop::new(), &mut |_, _, _| ()).unwrap();
+}
+
+fn measure(workload: &dyn Workload, access: &Access) -> CaseResult {
+    workload.measure(Some(access), &Stop::new(), &mut |_| ()).unwrap()
+}
+
+/// The only value of a query's only row.
+fn value(access: &Access, query: &str) -> String {
+    let mut client = Client::connect(access).unwrap();
+    let rows = client.rows(query).unwrap();
+    client.close();
+    rows[0][0].clone().unwrap_or_default()
+}
+
+fn execute(access: &Access, statements: &[&str]) {
+    let mut client = Client::connect(access).unwrap();
+    for statement in statements {
+        client.query(statement).unwrap();
+    }
+    client.close();
+}
+
+/// What the server was sent while `work` ran, in order, without what the tests themselves send.
+fn logged(access: &Access, work: impl FnOnce()) -> Vec<Logged> {
+    let start =
+        ["SET GLOBAL log_output = 'TABLE'", "TRUNCATE mysql.general_log", "SET GLOBAL general_log = ON"];
+    execute(access, &start);
+    work();
+    execute(access, &["SET GLOBAL general_log = OFF"]);
+    let mut client = Client::connect(access).unwrap();
+    let rows = client.rows("SELECT command_type, argument FROM mysql.general_log").unwrap();
+    client.close();
+    let logged = rows.into_iter().map(|row| match row.as_slice() {
+        [Some(command), Some(text)] => Logged { command: command.clone(), text: text.clone() },
+        other => panic!("{other:?}"),
+    });
+    logged.filter(|entry| !entry.text.contains("general_log")).collect()
+}
+
+/// The texts of the statements that were run, of those that a load sends.
+fn statements(log: &[Logged]) -> Vec<String> {
+    let run = log.iter().filter(|entry| matches!(entry.command.as_str(), "Execute" | "Query"));
+    let load = run.filter(|entry| {
+        entry.text.contains("sbtest") || matches!(entry.text.as_str(), "BEGIN" | "COMMIT" | "ROLLBACK")
+    });
+    load.map(|entry| entry.text.clone()).collect()
+}
+
+fn is_groups(text: &str, groups: usize) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    parts.len() == groups
+        && parts.iter().all(|part| part.len() == 11 && part.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// A statement with `N` for each number, `#` for its table, and `<c>` or `<pad>` for texts of their shape.
+fn shape(statement: &str) -> String {
+    let mut shape = String::new();
+    for (place, part) in statement.split('\'').enumerate() {
+        match part {
+            text if place % 2 == 1 && is_groups(text, 10) => shape.push_str("<c>"),
+            text if place % 2 == 1 && is_groups(text, 5) => shape.push_str("<pad>"),
+            text if place % 2 == 1 => shape.push_str(&format!("'{text}'")),
+            text => shape.push_str(&numbers(text)),
+        }
+    }
+    shape
+}
+
+fn numbers(text: &str) -> String {
+    let mut shape = String::new();
+    for character in text.chars() {
+        let after = shape.chars().last();
+        match character {
+            _ if !character.is_ascii_digit() => shape.push(character),
+            _ if matches!(after, Some('N' | '#')) => {}
+            _ if shape.ends_with("sbtest") => shape.push('#'),
+            _ => shape.push('N'),
+        }
+    }
+    shape
+}
+
+fn shapes(statements: &[String]) -> Vec<String> {
+    statements.iter().map(|statement| shape(statement)).collect()
+}
+
+/// One operation of each workload, written down from the description of sysbench 1.0.20.
+fn expected(name: &str) -> Vec<&'static str> {
+    let point = "SELECT c FROM sbtest# WHERE id=N";
+    let reads = [
+        vec![point; 10],
+        vec![
+            "SELECT c FROM sbtest# WHERE id BETWEEN N AND N",
+            "SELECT SUM(k) FROM sbtest# WHERE id BETWEEN N AND N",
+            "SELECT c FROM sbtest# WHERE id BETWEEN N AND N ORDER BY c",
+            "SELECT DISTINCT c FROM sbtest# WHERE id BETWEEN N AND N ORDER BY c",
+        ],
+    ]
+    .concat();
+    let writes = vec![
+        "UPDATE sbtest# SET k=k+N WHERE id=N",
+        "UPDATE sbtest# SET c=<c> WHERE id=N",
+        "DELETE FROM sbtest# WHERE id=N",
+        "INSERT INTO sbtest# (id, k, c, pad) VALUES (N, N, <c>, <pad>)",
+    ];
+    match name {
+        "oltp_point_select" => vec![point],
+        "oltp_read_only" => [vec!["BEGIN"], reads, vec!["COMMIT"]].concat(),
+        "oltp_write_only" => [vec!["BEGIN"], writes, vec!["COMMIT"]].concat(),
+        "oltp_read_write" => [vec!["BEGIN"], reads, writes, vec!["COMMIT"]].concat(),
+        other => panic!("{other}"),
+    }
+}
+
+/// The numbers of a statement, its table first.
+fn ids(statement: &str) -> Vec<i64> {
+    let unquoted: String = statement.split('\'').step_by(2).collect();
+    unquoted
+        .split(|character: char| !character.is_ascii_digit())
+        .filter(|digits| !digits.is_empty())
+        .map(|digits| digits.parse().unwrap())
+        .collect()
+}
+
+const KINDS: [(&str, [u64; 3]); 4] = [
+    ("oltp_point_select", [1, 0, 0]),
+    ("oltp_read_only", [14, 0, 2]),
+    ("oltp_write_only", [0, 4, 2]),
+    ("oltp_read_write", [14, 4, 2]),
+];
+
+/// Ranges name 100 ids, a deleted row is inserted again, all statements of a group go to one table.
+fn check_values(operation: &[String]) {
+    let mut tables_of_selects = Vec::new();
+    let mut deleted = Vec::new();
+    for statement in operation {
+        let numbers = ids(statement);
+        if statement.contains("BETWEEN") {
+            assert_eq!(numbers[2] - numbers[1], 99, "{statement}");
+        }
+        if statement.starts_with("SELECT c") && !statement.contains("BETWEEN") {
+            tables_of_selects.push(numbers[0]);
+        }
+        if statement.starts_with("DELETE") {
+            deleted.clone_from(&numbers);
+        }
+        if statement.starts_with("INSERT") {
+            assert_eq!(numbers[..2], deleted[..], "{statement}");
+        }
+    }
+    assert!(tables_of_selects.windows(2).all(|pair| pair[0] == pair[1]), "{operation:?}");
+}
+
+#[test]
+fn each_workload_sends_what_sysbench_is_described_to_send_and_counts_it() {
+    for flavour in Flavour::present() {
+        let mut host = Host::start(flavour).unwrap();
+        for (name, counts) in KINDS {
+            for protocol in ["prepared", "text"] {
+                check_sending(&mut host.at, name, counts, protocol);
+            }
+        }
+    }
+}
+
+fn check_sending(at: &mut PreparedTarget, name: &str, counts: [u64; 3], protocol: &str) {
+    let case = workload(name, json!({"tables": 3, "protocol": protocol}));
+    prepare(case.as_ref(), at);
+    let mut result = None;
+    let log = logged(&at.access, || result = Some(measure(case.as_ref(), &at.access)));
+    let sent = statements(&log);
+    let expected = expected(name);
+    assert_eq!(shapes(&sent), expected.repeat(20), "{name} {protocol}");
+    sent.chunks(expected.len()).for_each(check_values);
+    let result = result.unwrap();
+    let counted = [result.statements.read, result.statements.write, result.statements.other];
+    assert_eq!(counted, counts.map(|count| count * 20), "{name} {protocol}");
+    assert_eq!((result.operations, result.errors.retried, result.errors.failed), (20, 0, 0));
+    check_preparing(&log, protocol);
+}
+
+/// With `prepared` each text is prepared once; with `text` none is.
+fn check_preparing(log: &[Logged], protocol: &str) {
+    let mut prepared: Vec<&str> =
+        log.iter().filter(|entry| entry.command == "Prepare").map(|entry| entry.text.as_str()).collect();
+    let all = prepared.len();
+    prepared.sort_unstable();
+    prepared.dedup();
+    assert_eq!(prepared.len(), all, "a text was prepared twice: {log:?}");
+    assert_eq!(prepared.is_empty(), protocol == "text");
+    let wrong = if protocol == "text" { "Execute" } else { "Query" };
+    let strays: Vec<&Logged> =
+        log.iter().filter(|entry| entry.command == wrong && entry.text.contains("sbtest")).collect();
+    assert!(strays.is_empty(), "{strays:?}");
+}
+
+#[test]
+fn without_transactions_only_begin_and_commit_are_missing() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    let case = workload("oltp_read_write", json!({"skip_trx": true, "operations": 5}));
+    prepare(case.as_ref(), &mut host.at);
+    let log = logged(&host.at.access, || drop(measure(case.as_ref(), &host.at.access)));
+    let expected: Vec<&str> =
+        expected("oltp_read_write").into_iter().filter(|text| !matches!(*text, "BEGIN" | "COMMIT")).collect();
+    assert_eq!(shapes(&statements(&log)), expected.repeat(5));
+}
+
+/// Runs sysbench on the same server; `None` when it is not installed.
+fn sysbench(server: &Server, schema: &str, arguments: &[&str]) -> Option<()> {
+    let done = Command::new("sysbench")
+        .args(arguments)
+        .arg(format!("--mysql-socket={}", server.socket().display()))
+        .args(["--mysql-user=root", &format!("--mysql-db={schema}"), "--threads=1", "--table-size=1000"])
+        .output();
+    match done {
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+            Some(())
+        }
+        Err(_) => {
+            common::skip("sysbench");
+            None
+        }
+    }
+}
+
+#[test]
+fn sysbench_itself_sends_the_same_statements() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    let schema = host.at.access.schema.clone().unwrap();
+    for (name, _) in KINDS {
+        for (protocol, mode) in [("prepared", "auto"), ("text", "disable")] {
+            let case = workload(name, json!({"tables": 2, "protocol": protocol, "operations": 5}));
+            prepare(case.as_ref(), &mut host.at);
+            let ours = logged(&host.at.access, || drop(measure(case.as_ref(), &host.at.access)));
+            let mut run = None;
+            let mode = format!("--db-ps-mode={mode}");
+            let theirs = logged(&host.at.access, || {
+                run = sysbench(&host.server, &schema, &[name, "--tables=2", "--events=5", &mode, "run"]);
+            });
+            if run.is_none() {
+                return;
+            }
+            assert_eq!(shapes(&statements(&ours)), shapes(&statements(&theirs)), "{name} {protocol}");
+        }
+    }
+}
+
+/// What makes and fills the tables, without whitespace, quotes of names, the schema and the rows.
+fn making(log: &[Logged], schema: &str) -> Vec<String> {
+    let texts = log.iter().filter(|entry| entry.command == "Query").map(|entry| entry.text.as_str());
+    let making = texts.filter(|text| text.starts_with("CREATE") || text.starts_with("INSERT INTO sbtest"));
+    let mut bare: Vec<String> = making
+        .map(|text| text.split("VALUES").next().unwrap_or_default())
+        .map(|text| {
+            text.chars().filter(|character| !character.is_whitespace() && *character != '`').collect()
+        })
+        .map(|text: String| text.replace(&format!("{schema}."), ""))
+        .collect();
+    bare.sort();
+    bare
+}
+
+#[test]
+fn sysbench_itself_makes_the_same_tables() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    execute(&host.server.root(), &["CREATE DATABASE peer"]);
+    for (ours, theirs) in [
+        (json!({"tables": 2}), vec!["--tables=2"]),
+        (
+            json!({"auto_inc": false, "create_secondary": false}),
+            vec!["--auto-inc=off", "--create-secondary=off"],
+        ),
+        (
+            json!({"secondary": true, "engine": "myisam"}),
+            vec!["--secondary=on", "--mysql-storage-engine=myisam"],
+        ),
+    ] {
+        let case = workload("oltp_read_write", ours);
+        let own = logged(&host.server.root(), || prepare(case.as_ref(), &mut host.at));
+        let mut made = None;
+        let peer = logged(&host.server.root(), || {
+            made =
+                sysbench(&host.server, "peer", &[&["oltp_read_write"][..], &theirs, &["prepare"]].concat());
+        });
+        if made.is_none() {
+            return;
+        }
+        assert_eq!(making(&own, host.at.schema.name()), making(&peer, "peer"));
+        execute(&host.server.root(), &["DROP TABLE peer.sbtest1", "DROP TABLE IF EXISTS peer.sbtest2"]);
+    }
+}
+
+/// A checksum of all rows.
+fn checksum(access: &Access, table: &str) -> String {
+    let mut client = Client::connect(access).unwrap();
+    let rows = client.rows(&format!("CHECKSUM TABLE {table}")).unwrap();
+    client.close();
+    rows[0][1].clone().unwrap()
+}
+
+#[test]
+fn rows_have_the_shape_and_k_the_distribution_of_sysbench() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    let misshapen = "SELECT COUNT(*) FROM sbtest1 WHERE c NOT REGEXP '^([0-9]{11}-){9}[0-9]{11}$' \
+                     OR pad NOT REGEXP '^([0-9]{11}-){4}[0-9]{11}$'";
+    // Special: 75 % of picks in the upper part of the middle 1 %, the rest in a bell around it.
+    // Uniform: 76 of 10,000 ids, so about 76 rows, standard deviation 8.7.
+    for (rand_type, hot) in [("special", 7_300..7_900), ("uniform", 30..130)] {
+        let case = workload("oltp_read_only", json!({"table_size": 10_000, "rand_type": rand_type}));
+        prepare(case.as_ref(), &mut host.at);
+        assert_eq!(value(&host.at.access, misshapen), "0");
+        assert_eq!(
+            value(&host.at.access, "SELECT COUNT(*) FROM sbtest1 WHERE k NOT BETWEEN 1 AND 10000"),
+            "0"
+        );
+        let found = value(&host.at.access, "SELECT COUNT(*) FROM sbtest1 WHERE k BETWEEN 4975 AND 5050");
+        assert!(hot.contains(&found.parse().unwrap()), "{rand_type}: {found}");
+        let distinct = value(&host.at.access, "SELECT COUNT(DISTINCT c) FROM sbtest1");
+        assert_eq!(distinct, "10000");
+    }
+}
+
+#[test]
+fn two_loads_of_one_seed_hold_the_same_rows_and_another_seed_others() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    let mut sums = |seed: u64, threads: u32| {
+        let keys = json!({"tables": 3, "seed": seed, "threads": threads, "reuse": false});
+        prepare(workload("oltp_read_write", keys).as_ref(), &mut host.at);
+        [1, 2, 3].map(|table| checksum(&host.at.access, &format!("sbtest{table}")))
+    };
+    let first = sums(1, 1);
+    assert_eq!(sums(1, 4), first);
+    let other = sums(2, 4);
+    assert!((0..3).all(|table| other[table] != first[table]));
+    assert!(first[0] != first[1] && first[1] != first[2]);
+}
+
+/// How many rows were sent and tables dropped while a case was prepared.
+fn loading(case: &dyn Workload, at: &mut PreparedTarget) -> BTreeMap<&'static str, usize> {
+    let access = at.access.clone();
+    let log = logged(&access, || prepare(case, at));
+    let count = |word: &str| log.iter().filter(|entry| entry.text.starts_with(word)).count();
+    BTreeMap::from([("create", count("CREATE TABLE")), ("insert", count("INSERT INTO sbtest"))])
+}
+
+#[test]
+fn rows_are_used_again_while_they_are_what_the_case_wants() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    let loaded = BTreeMap::from([("create", 2), ("insert", 2)]);
+    let reused = BTreeMap::from([("create", 0), ("insert", 0)]);
+    let case = |name: &str, changes: Value| {
+        let mut keys = json!({"tables": 2});
+        keys.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+        workload(name, keys)
+    };
+    let writes = case("oltp_write_only", json!({}));
+    assert_eq!(loading(writes.as_ref(), &mut host.at), loaded);
+    measure(writes.as_ref(), &host.at.access);
+    assert_eq!(loading(writes.as_ref(), &mut host.at), reused);
+    let reads = case("oltp_read_only", json!({"threads": 4, "protocol": "text"}));
+    assert_eq!(loading(reads.as_ref(), &mut host.at), reused, "all four workloads share their tables");
+    assert_eq!(loading(case("oltp_read_only", json!({"reuse": false})).as_ref(), &mut host.at), loaded);
+    assert_eq!(loading(case("oltp_read_only", json!({"seed": 2})).as_ref(), &mut host.at), loaded);
+    assert_eq!(loading(case("oltp_read_only", json!({"engine": "myisam"})).as_ref(), &mut host.at), loaded);
+    assert_eq!(loading(reads.as_ref(), &mut host.at), loaded);
+    execute(&host.at.access, &["DELETE FROM sbtest2 WHERE id = 7"]);
+    let one = BTreeMap::from([("create", 1), ("insert", 1)]);
+    assert_eq!(loading(reads.as_ref(), &mut host.at), one, "a row of one table is missing");
+    assert_eq!(loading(reads.as_ref(), &mut host.at), reused);
+}
+
+#[test]
+fn a_case_with_more_tables_loads_only_those_that_are_missing() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    let case = |keys: Value| workload("oltp_read_only", keys);
+    let made = |at: &mut PreparedTarget, keys: Value| loading(case(keys).as_ref(), at)["create"];
+    assert_eq!(made(&mut host.at, json!({"tables": 1})), 1);
+    assert_eq!(made(&mut host.at, json!({"tables": 3})), 2);
+    assert_eq!(made(&mut host.at, json!({"tables": 2})), 0);
+    assert_eq!(made(&mut host.at, json!({"tables": 1, "seed": 2})), 1);
+    let held: Vec<&str> = host.at.schema.tables().collect();
+    assert_eq!(held, ["sbtest1"], "tables of other data are dropped, though this case does not use them");
+}
+
+#[test]
+fn progress_counts_rows_to_the_last() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    let case = workload("oltp_read_only", json!({"tables": 3, "table_size": 5_000, "threads": 2}));
+    let mut told = Vec::new();
+    let mut progress = |done, of, unit: &'static str| told.push((done, of, unit));
+    case.prepare(Some(&mut host.at), &Stop::new(), &mut progress).unwrap();
+    assert_eq!(told.last(), Some(&(15_000, 15_000, "rows")));
+    assert!(told.len() >= 6 && told.windows(2).all(|pair| pair[0].0 < pair[1].0), "{told:?}");
+}
+
+#[test]
+fn a_substituted_engine_is_an_error_that_names_it() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    let case = workload("oltp_read_only", json!({"engine": "tokudb"}));
+    let error = |at: &mut PreparedTarget| {
+        let prepared = case.prepare(Some(at), &Stop::new(), &mut |_, _, _| ());
+        format!("{:#}", prepared.unwrap_err())
+    };
+    assert!(error(&mut host.at).contains("table sbtest1 not loaded"));
+    host.server.setup(&["SET GLOBAL sql_mode = ''"]);
+    let substituted = error(&mut host.at);
+    assert!(substituted.contains("engine InnoDB instead of tokudb"), "{substituted}");
+}
+
+#[test]
+fn clients_in_each_others_way_finish_and_lose_no_row() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    let crowd = json!({"threads": 16, "table_size": 100, "operations": 0, "time": "3s"});
+    let case = workload("oltp_write_only", crowd);
+    prepare(case.as_ref(), &mut host.at);
+    let result = measure(case.as_ref(), &host.at.access);
+    assert!(result.operations > 0);
+    assert!(result.errors.by_code.get("1213").is_some_and(|count| *count > 0), "{:?}", result.errors);
+    assert!(result.errors.retried > 0);
+    assert_eq!(value(&host.at.access, "SELECT COUNT(DISTINCT id) FROM sbtest1"), "100");
+    assert_eq!(value(&host.at.access, "SELECT COUNT(*) FROM sbtest1"), "100");
+}
+
+#[test]
+fn an_engine_without_transactions_meets_duplicate_keys_and_loses_no_row() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    let crowd = json!({
+        "threads": 8, "table_size": 10, "operations": 0, "time": "2s", "engine": "myisam",
+        "index_updates": 0, "non_index_updates": 0,
+    });
+    let case = workload("oltp_write_only", crowd);
+    prepare(case.as_ref(), &mut host.at);
+    let result = measure(case.as_ref(), &host.at.access);
+    assert!(result.errors.by_code.get("1062").is_some_and(|count| *count > 0), "{:?}", result.errors);
+    assert_eq!(value(&host.at.access, "SELECT COUNT(*) FROM sbtest1"), "10");
+}
+
+#[test]
+fn one_stray_lock_wait_is_rolled_back_and_tried_again() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    let case = workload("oltp_write_only", json!({"table_size": 1, "operations": 1}));
+    prepare(case.as_ref(), &mut host.at);
+    let mut blocker = Client::connect(&host.at.access).unwrap();
+    blocker.query("BEGIN").unwrap();
+    blocker.query("UPDATE sbtest1 SET pad = 'held' WHERE id = 1").unwrap();
+    let access = host.at.access.clone();
+    let stop = Stop::new();
+    // The lock is let go once the load was refused it for the first time, or has ended.
+    let let_go = || {
+        let refused = "SELECT COUNT(*) FROM mysql.general_log WHERE argument = 'ROLLBACK'";
+        let mut watcher = Client::connect(&access).unwrap();
+        while watcher.rows(refused).unwrap()[0][0].as_deref() == Some("0") && !stop.requested() {}
+        watcher.close();
+        blocker.query("ROLLBACK").unwrap();
+    };
+    let mut result = None;
+    let log = logged(&host.at.access, || {
+        thread::scope(|scope| {
+            scope.spawn(let_go);
+            result = Some(case.measure(Some(&access), &Stop::new(), &mut |_| ()));
+            stop.request();
+        });
+    });
+    let result = result.unwrap().unwrap();
+    assert_eq!(result.errors.by_code.get("1205").copied(), Some(result.errors.retried));
+    assert_eq!((result.operations, result.errors.failed), (1, 0));
+    let sent = shapes(&statements(&log));
+    let first = &sent[..3];
+    assert_eq!(first, ["BEGIN", "UPDATE sbtest# SET k=k+N WHERE id=N", "ROLLBACK"]);
+    assert_eq!(sent.iter().filter(|text| *text == "COMMIT").count(), 1);
+}
+
+#[test]
+fn a_server_that_dies_ends_the_case_within_seconds() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    let case = workload("oltp_read_write", json!({"threads": 4, "operations": 0, "time": "60s"}));
+    prepare(case.as_ref(), &mut host.at);
+    let mut killed = None;
+    let ended = case.measure(Some(&host.at.access), &Stop::new(), &mut |_: Observed| {
+        killed.get_or_insert_with(|| {
+            host.server.kill();
+            Instant::now()
+        });
+    });
+    let took = killed.unwrap().elapsed();
+    let Err(DriveError::Fatal { message, .. }) = ended else { panic!("{ended:?}") };
+    assert!(message.contains("connection was lost"), "{message}");
+    assert!(took < Duration::from_secs(15), "{took:?}");
+}
+
+#[test]
+fn a_server_that_stands_still_ends_the_case_within_seconds() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    let case = workload("oltp_read_write", json!({"threads": 4, "operations": 0, "time": "60s"}));
+    prepare(case.as_ref(), &mut host.at);
+    let access = Access { statement_timeout: Span::from_secs(1), ..host.at.access.clone() };
+    let mut frozen = None;
+    let ended = case.measure(Some(&access), &Stop::new(), &mut |_: Observed| {
+        frozen.get_or_insert_with(|| {
+            host.server.freeze();
+            Instant::now()
+        });
+    });
+    let took = frozen.unwrap().elapsed();
+    let Err(DriveError::Fatal { message, .. }) = ended else { panic!("{ended:?}") };
+    assert!(message.contains("could not be had again"), "{message}");
+    assert!(took < Duration::from_secs(20), "{took:?}");
+}
+
+#[test]
+fn a_server_that_prepares_no_more_statements_ends_the_case_with_what_to_do() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    let case = workload("oltp_read_write", json!({"tables": 2}));
+    prepare(case.as_ref(), &mut host.at);
+    host.server.setup(&["SET GLOBAL max_prepared_stmt_count = 5"]);
+    let ended = case.measure(Some(&host.at.access), &Stop::new(), &mut |_| ());
+    let Err(DriveError::Fatal { message, .. }) = ended else { panic!("{ended:?}") };
+    assert!(message.contains("raise max_prepared_stmt_count"), "{message}");
+    let text = workload("oltp_read_write", json!({"tables": 2, "protocol": "text"}));
+    assert_eq!(measure(text.as_ref(), &host.at.access).operations, 20);
+}
+
+#[test]
+fn a_second_run_on_the_rows_of_the_first_changes_as_many() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    let case = workload("oltp_write_only", json!({"rand_type": "uniform", "delete_inserts": 0}));
+    prepare(case.as_ref(), &mut host.at);
+    let writes = [(); 2].map(|()| measure(case.as_ref(), &host.at.access).statements.write);
+    assert_eq!(writes, [40, 40]);
+}
+
+#[test]
+fn a_connection_that_is_killed_is_had_again_and_counted() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    let case = workload("oltp_read_write", json!({"operations": 0, "time": "3s"}));
+    prepare(case.as_ref(), &mut host.at);
+    let access = host.at.access.clone();
+    let mut killed = false;
+    let result = case.measure(Some(&host.at.access), &Stop::new(), &mut |_: Observed| {
+        if !std::mem::replace(&mut killed, true) {
+            let others = "SELECT ID FROM information_schema.PROCESSLIST \
+                          WHERE DB = DATABASE() AND ID <> CONNECTION_ID()";
+            let load = value(&access, others);
+            execute(&access, &[&format!("KILL {load}")]);
+        }
+    });
+    let result = result.unwrap();
+    assert_eq!((result.errors.retried, result.errors.failed), (1, 0), "{:?}", result.errors);
+}
+
+#[test]
+fn a_stop_ends_the_load_within_two_seconds() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    let crowd = json!({"threads": 8, "table_size": 20, "operations": 0, "time": "60s"});
+    let case = workload("oltp_write_only", crowd);
+    prepare(case.as_ref(), &mut host.at);
+    let stop = Stop::new();
+    let mut asked = None;
+    let ended = case.measure(Some(&host.at.access), &stop, &mut |_: Observed| {
+        stop.request();
+        asked.get_or_insert_with(Instant::now);
+    });
+    let took = asked.unwrap().elapsed();
+    assert!(matches!(ended, Err(DriveError::Stopped { partial: Some(_) })), "{ended:?}");
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    assert_eq!(value(&host.at.access, "SELECT COUNT(*) FROM sbtest1"), "20");
+}
+
+#[test]
+fn a_stop_ends_loading_within_two_seconds_and_what_is_half_done_is_not_used() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    let case = workload("oltp_read_only", json!({"tables": 4, "threads": 4, "table_size": 5_000_000}));
+    let stop = Stop::new();
+    let mut asked = None;
+    let mut progress = |_, _, _| {
+        stop.request();
+        asked.get_or_insert_with(Instant::now);
+    };
+    let error = case.prepare(Some(&mut host.at), &stop, &mut progress).unwrap_err();
+    let took = asked.unwrap().elapsed();
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    assert!(format!("{error:#}").contains("stopped"), "{error:#}");
+    let small = workload("oltp_read_only", json!({"tables": 4}));
+    assert_eq!(loading(small.as_ref(), &mut host.at)["create"], 4);
+}
