@@ -2,12 +2,16 @@
 
 pub mod config;
 pub mod driver;
+pub mod exit;
 pub mod inventory;
+pub mod journal;
 pub mod record;
+pub mod run;
 pub mod sample;
 pub mod schedule;
 pub mod store;
 pub mod target;
+pub mod text;
 pub mod units;
 pub mod workloads;
 mod system;

@@ -1,0 +1,119 @@
+//! What a run will do before it does it: its cases in order, how long they take, and when it must be over.
+
+use std::time::Duration;
+
+use wildmatch::WildMatch;
+
+use crate::config::{Case, Suite};
+use crate::record::{Parameters, Profile};
+use crate::units::Span;
+
+/// Rows a second that loading a data set reaches at least; for planning alone.
+const ROWS_PER_SECOND: u64 = 20_000;
+/// Bytes a row of an oltp table takes on disk with its index; for planning alone.
+const BYTES_PER_ROW: u64 = 300;
+/// Starting a scratch server, and its empty files.
+const SERVER_START: Span = Span::from_secs(15);
+/// A run is ended after this times its planned length (guard `deadline`).
+const DEADLINE_FACTOR: f64 = 1.5;
+/// No run is ended sooner than this after its planned length: a busy machine starts servers slowly.
+const DEADLINE_GRACE: Span = Span::from_secs(120);
+
+/// One case of a plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CasePlan {
+    /// The case.
+    pub case: Case,
+    /// How long its warm-up and measured part take; `None` when only operations end it.
+    pub load: Option<Span>,
+    /// Rows it loads when no data set is kept.
+    pub rows: u64,
+}
+
+/// What a run will do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunPlan {
+    /// The suite's name.
+    pub suite: String,
+    /// How much it may take.
+    pub profile: Profile,
+    /// The cases in the order in which they run.
+    pub cases: Vec<CasePlan>,
+    /// Planned length.
+    pub planned: Span,
+    /// The run is ended after this.
+    pub deadline: Span,
+}
+
+impl RunPlan {
+    /// Plans a suite, or those of its cases that match one of `globs` (none = all). With several rounds the order
+    /// alternates (A B B A), so that drift favours no case.
+    pub fn new(suite: &Suite, globs: &[String]) -> RunPlan {
+        let once: Vec<CasePlan> = select_cases(&suite.cases, globs).into_iter().map(plan_case).collect();
+        let mut cases = Vec::new();
+        for round in 0..suite.rounds.max(1) {
+            let mut order = once.clone();
+            if round % 2 == 1 {
+                order.reverse();
+            }
+            cases.extend(order);
+        }
+        let planned = planned(&cases, suite);
+        let deadline = planned.scaled(DEADLINE_FACTOR).max(sum(planned, DEADLINE_GRACE));
+        RunPlan { suite: suite.name.clone(), profile: suite.profile, cases, planned, deadline }
+    }
+
+    /// Bytes the run writes to a target's filesystem when no data set is kept there.
+    pub fn bytes(&self, target: &str) -> u64 {
+        let there = self.cases.iter().filter(|plan| plan.case.target.as_deref() == Some(target));
+        there.map(|plan| plan.rows * BYTES_PER_ROW).max().unwrap_or(0)
+    }
+}
+
+fn sum(one: Span, other: Span) -> Span {
+    Span::from(one.duration().saturating_add(other.duration()))
+}
+
+/// The sum of the cases; a case without a time limit takes what the profile or the suite allows.
+fn planned(cases: &[CasePlan], suite: &Suite) -> Span {
+    let limit = suite.max_duration.unwrap_or_else(|| longest(suite.profile));
+    if cases.iter().any(|plan| plan.load.is_none()) {
+        return limit;
+    }
+    let loads: Duration = cases.iter().filter_map(|plan| plan.load).map(Span::duration).sum();
+    let rows: u64 = cases.iter().map(|plan| plan.rows).max().unwrap_or(0);
+    let starts = if cases.iter().any(|plan| plan.case.target.is_some()) { SERVER_START } else { Span::ZERO };
+    Span::from(loads + Duration::from_secs(rows / ROWS_PER_SECOND) + starts.duration())
+}
+
+/// Longest planned run of a profile (the configuration's reference: 15 minutes, 4 hours, 48 hours).
+pub(crate) const fn longest(profile: Profile) -> Span {
+    match profile {
+        Profile::Canary => Span::from_secs(15 * 60),
+        Profile::Maintenance => Span::from_secs(4 * 3600),
+        Profile::Lab => Span::from_secs(48 * 3600),
+    }
+}
+
+fn plan_case(case: &Case) -> CasePlan {
+    let time = span(&case.parameters, "time").filter(|time| !time.is_zero());
+    let load = time.map(|time| sum(time, span(&case.parameters, "warm_up").unwrap_or_default()));
+    let rows = number(&case.parameters, "tables") * number(&case.parameters, "table_size");
+    CasePlan { case: case.clone(), load, rows }
+}
+
+fn span(parameters: &Parameters, key: &str) -> Option<Span> {
+    parameters.get(key)?.as_str()?.parse().ok()
+}
+
+fn number(parameters: &Parameters, key: &str) -> u64 {
+    parameters.get(key).and_then(serde_json::Value::as_u64).unwrap_or(0)
+}
+
+/// The cases whose name matches one of the patterns (`*` and `?`), or all when there is no pattern.
+pub fn select_cases<'a>(cases: &'a [Case], globs: &[String]) -> Vec<&'a Case> {
+    cases
+        .iter()
+        .filter(|case| globs.is_empty() || globs.iter().any(|glob| WildMatch::new(glob).matches(&case.name)))
+        .collect()
+}

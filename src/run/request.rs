@@ -1,0 +1,92 @@
+//! Turns what the configuration says about a run into what its worker needs to know.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+
+use super::plan::RunPlan;
+use super::protocol::{CaseRequest, RunRequest, TargetRequest};
+use super::queue::Start;
+use super::runner::RunnerParts;
+use crate::config::{Binlog, Endpoint, OnFailure, ScratchTarget, ServerTarget, Target};
+use crate::record::RunRecord;
+use crate::target::{Access, ScratchOptions, Secret, read_password};
+
+/// The request for one run, secrets included.
+pub(super) fn build(
+    parts: &RunnerParts,
+    record: &RunRecord,
+    start: &Start,
+    plan: &RunPlan,
+) -> Result<RunRequest> {
+    let cases: Vec<CaseRequest> = plan
+        .cases
+        .iter()
+        .map(|plan| CaseRequest {
+            name: plan.case.name.clone(),
+            workload: plan.case.workload.clone(),
+            target: plan.case.target.clone(),
+            parameters: plan.case.parameters.clone(),
+        })
+        .collect();
+    let mut targets = BTreeMap::new();
+    for name in cases.iter().filter_map(|case| case.target.as_ref()) {
+        let target = start.targets.get(name).with_context(|| format!("target `{name}` is not defined"))?;
+        targets.insert(name.clone(), target_request(name, target)?);
+    }
+    Ok(RunRequest {
+        id: record.id,
+        suite: record.suite.clone(),
+        cases,
+        targets,
+        state_directory: parts.state_directory.clone(),
+        identity: parts.identity,
+        host: parts.host.clone(),
+        stop_on_failure: start.suite.on_failure == OnFailure::Stop,
+    })
+}
+
+fn target_request(name: &str, target: &Target) -> Result<TargetRequest> {
+    match target {
+        Target::Server(server) => {
+            let access = server_access(server).with_context(|| format!("target {name}"))?;
+            Ok(TargetRequest::Server { access, accept_excess_privileges: server.accept_excess_privileges })
+        }
+        Target::Scratch(scratch) => Ok(TargetRequest::Scratch(scratch_options(scratch))),
+    }
+}
+
+/// How to reach a server of the configuration.
+pub(crate) fn server_access(server: &ServerTarget) -> Result<Access> {
+    let password = match &server.password_file {
+        Some(file) => read_password(file)?,
+        None => Secret::default(),
+    };
+    let (socket, host, port) = match &server.endpoint {
+        Endpoint::Socket { socket } => (Some(socket.clone()), String::new(), 0),
+        Endpoint::Tcp { host, port } => (None, host.clone(), *port),
+    };
+    Ok(Access {
+        socket,
+        host,
+        port,
+        user: server.user.clone(),
+        password,
+        connect_timeout: server.connect_timeout,
+        statement_timeout: server.statement_timeout,
+        lock_wait_timeout: server.lock_wait_timeout,
+        suppress_binlog: server.binlog == Binlog::Suppress,
+        ..Access::default()
+    })
+}
+
+fn scratch_options(scratch: &ScratchTarget) -> ScratchOptions {
+    ScratchOptions {
+        directory: scratch.directory.clone(),
+        server: scratch.server.clone(),
+        options: scratch.options.clone(),
+        preload: scratch.preload.clone(),
+        start_timeout: scratch.start_timeout,
+        keep_data: scratch.keep_data,
+    }
+}

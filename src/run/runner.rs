@@ -1,0 +1,260 @@
+//! The queue of runs: one at a time, in the order they were asked for.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use tokio::sync::{Notify, watch};
+use uuid::Uuid;
+
+use super::guards::{self, Situation};
+use super::launch::Launcher;
+use super::live::Live;
+use super::plan::RunPlan;
+use super::queue::{
+    Accepted, ActiveRun, CancelError, Counters, Follow, QueuedRun, Refused, Start, State, StopReason, Waiting,
+};
+use super::recover;
+use crate::config::Target;
+use crate::record::{Event, GuardCheck, Outcome, RunId, Trigger};
+use crate::sample::Sampler;
+use crate::store::Store;
+
+/// How often a run that waits for its window is looked at.
+const LOOK_AGAIN: Duration = Duration::from_secs(15);
+
+/// What a runner works with.
+pub struct RunnerParts {
+    /// Where records go.
+    pub store: Store,
+    /// How workers are started.
+    pub launcher: Box<dyn Launcher>,
+    /// Samples of the host taken meanwhile.
+    pub sampler: Arc<Sampler>,
+    /// Name of the host.
+    pub host: String,
+    /// Facts of the host that explain its numbers.
+    pub host_facts: BTreeMap<String, String>,
+    /// Directory of benchd's own files.
+    pub state_directory: PathBuf,
+    /// Who this benchd is.
+    pub identity: Uuid,
+}
+
+/// Runs suites, one at a time. Clones are handles to the same queue.
+#[derive(Clone)]
+pub struct Runner {
+    pub(super) shared: Arc<Shared>,
+}
+
+pub(super) struct Shared {
+    pub(super) parts: RunnerParts,
+    state: Mutex<State>,
+    changed: Notify,
+    ended: watch::Sender<u64>,
+}
+
+impl Shared {
+    /// The state, whatever happened to a thread that held it: every change of it is complete in itself.
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until all records are on disk, at most so long; false when they are kept in memory.
+    pub(super) async fn written(&self, within: Duration) -> bool {
+        let store = self.parts.store.clone();
+        matches!(tokio::task::spawn_blocking(move || store.flush(within)).await, Ok(true))
+    }
+
+    /// Notes an event of a run.
+    pub(super) fn log(&self, id: RunId, event: Event) {
+        let over = matches!(event, Event::End { .. });
+        self.state().log(id, event, Instant::now());
+        if over {
+            self.ended.send_modify(|ended| *ended += 1);
+        }
+    }
+}
+
+impl Runner {
+    /// A runner with an empty queue; [`work`](Runner::work) executes what is put into it.
+    pub fn new(parts: RunnerParts) -> Runner {
+        let (ended, _) = watch::channel(0);
+        Runner { shared: Arc::new(Shared { parts, state: Mutex::default(), changed: Notify::new(), ended }) }
+    }
+
+    /// Starts a run, or puts it into the queue.
+    ///
+    /// # Errors
+    /// Says why it does not begin; a run blocked by guards is kept in the store.
+    pub fn start(&self, start: Start) -> Result<Accepted, Refused> {
+        let plan = RunPlan::new(&start.suite, &start.cases);
+        if plan.cases.is_empty() {
+            return Err(Refused::NoCase);
+        }
+        let id = RunId::new();
+        let checks = self.check(&start, &plan);
+        let mut state = self.shared.state();
+        if state.draining {
+            return Err(Refused::Draining);
+        }
+        if let Some(active) = state.in_the_way().filter(|_| !start.queue) {
+            return Err(Refused::Active(Box::new(active)));
+        }
+        let mut ignored = start.overrides.clone();
+        if start.queue {
+            ignored.insert(guards::WINDOW.to_owned());
+        }
+        let blocking = guards::blocking(&checks, &ignored);
+        if !blocking.is_empty() {
+            drop(state);
+            self.keep_blocked(id, &start, &plan, checks);
+            return Err(Refused::Blocked(id, blocking));
+        }
+        let position = state.waiting.len() + usize::from(state.active.is_some());
+        let accepted = Accepted { id, position, cases: plan.cases.len(), planned: plan.planned };
+        state.open_log(id, Instant::now());
+        state.waiting.push_back(Waiting { id, start, plan });
+        drop(state);
+        self.shared.changed.notify_one();
+        Ok(accepted)
+    }
+
+    /// What the guards say about a run now.
+    pub fn check(&self, start: &Start, plan: &RunPlan) -> Vec<GuardCheck> {
+        guards::check(&Situation {
+            suite: &start.suite,
+            targets: &start.targets,
+            plan,
+            now: Timestamp::now(),
+        })
+    }
+
+    /// Asks a run to end; a run that waits is taken out of the queue.
+    ///
+    /// # Errors
+    /// When no run of this id is active or waits.
+    pub fn cancel(&self, id: RunId, by: &str) -> Result<(), CancelError> {
+        let mut state = self.shared.state();
+        if let Some(active) = state.active.as_mut().filter(|active| active.view.id == id) {
+            active.view.cancelling = true;
+            active.stop.send_if_modified(|reason| {
+                let first = reason.is_none();
+                reason.get_or_insert_with(|| StopReason::Cancelled(by.to_owned()));
+                first
+            });
+            return Ok(());
+        }
+        let Some(place) = state.waiting.iter().position(|waiting| waiting.id == id) else {
+            return Err(if state.follow(id).is_some() { CancelError::Ended } else { CancelError::Unknown });
+        };
+        let waiting = state.waiting.remove(place);
+        drop(state);
+        if let Some(waiting) = waiting {
+            self.end_before_start(
+                &waiting,
+                Outcome::Cancelled,
+                &format!("cancelled by {by} while it waited"),
+            );
+        }
+        Ok(())
+    }
+
+    /// The run that is active now.
+    pub fn active(&self) -> Option<ActiveRun> {
+        self.shared.state().active.as_ref().map(|active| active.view.clone())
+    }
+
+    /// How many runs wait.
+    pub fn queue_length(&self) -> usize {
+        self.shared.state().waiting.len()
+    }
+
+    /// Whether a run of a suite waits.
+    pub fn is_queued(&self, suite: &str) -> bool {
+        self.shared.state().waiting.iter().any(|waiting| waiting.plan.suite == suite)
+    }
+
+    /// The runs that wait, in the order in which they were asked for.
+    pub fn queue(&self) -> Vec<QueuedRun> {
+        self.shared.state().waiting.iter().map(QueuedRun::from).collect()
+    }
+
+    /// How many runs have ended since the program began; changes when the next one has.
+    pub fn ended(&self) -> watch::Receiver<u64> {
+        self.shared.ended.subscribe()
+    }
+
+    /// The numbers of what runs right now.
+    pub fn live(&self) -> Live {
+        self.shared.state().live.clone()
+    }
+
+    /// What was counted since the program began.
+    pub fn counters(&self) -> Counters {
+        self.shared.state().counters.clone()
+    }
+
+    /// Counts scheduled starts that did not become a run.
+    pub fn count_missed(&self, suite: &str, starts: u64) {
+        self.shared.state().count(suite).missed += starts;
+    }
+
+    /// The events of a run that is active, waits, or ended a moment ago.
+    pub fn follow(&self, id: RunId) -> Option<Follow> {
+        self.shared.state().follow(id)
+    }
+
+    /// Ends what workers of an earlier process left running. To be called before [`work`](Runner::work).
+    pub async fn recover(&self, targets: &BTreeMap<String, Target>) {
+        recover::end_left_over_servers(targets, self.shared.parts.identity).await;
+    }
+
+    /// Executes runs until [`drain`](Runner::drain) is called and the last one is over.
+    pub async fn work(self) {
+        loop {
+            match self.next() {
+                Some(waiting) => self.execute(waiting).await,
+                None if self.shared.state().draining => return,
+                None => {
+                    // Woken by a new run, or in time for a window that opens.
+                    let _ = tokio::time::timeout(LOOK_AGAIN, self.shared.changed.notified()).await;
+                }
+            }
+        }
+    }
+
+    /// The first run whose turn it is. A run that was asked for waits for its window; a scheduled one whose window
+    /// closed before its turn goes on to its guards, which refuse it.
+    fn next(&self) -> Option<Waiting> {
+        let mut state = self.shared.state();
+        let now = Timestamp::now();
+        let turn = |waiting: &Waiting| {
+            waiting.start.trigger == Trigger::Schedule
+                || waiting.start.overrides.contains(guards::WINDOW)
+                || guards::window_is_open(&waiting.start.suite, now)
+        };
+        let place = state.waiting.iter().position(turn)?;
+        state.waiting.remove(place)
+    }
+
+    /// Ends what runs, forgets what waits, starts nothing more.
+    pub fn drain(&self) {
+        let mut state = self.shared.state();
+        state.draining = true;
+        let waiting: Vec<Waiting> = state.waiting.drain(..).collect();
+        if let Some(active) = &state.active {
+            active.stop.send_if_modified(|reason| reason.replace(StopReason::Drain).is_none());
+        }
+        drop(state);
+        for waiting in &waiting {
+            self.end_before_start(waiting, Outcome::Aborted, "the daemon was stopped while the run waited");
+        }
+        self.shared.changed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests;

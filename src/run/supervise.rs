@@ -1,0 +1,299 @@
+//! One run from the daemon's side: starts the worker, follows what it says, keeps what it delivers, and ends it
+//! when it must end.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use jiff::Timestamp;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::sync::watch;
+
+use super::host_series::HostSeries;
+use super::launch::WorkerLink;
+use super::live::Begun;
+use super::plan::RunPlan;
+use super::protocol::{FromWorker, Hello, LINE_LIMIT, RunRequest, ToWorker, parse_line};
+use super::queue::{Start, StopReason};
+use super::runner::Shared;
+use super::{recover, request};
+use crate::record::{CaseRecord, Event, Failure, Outcome, RunRecord, Stage};
+use crate::units::Span;
+
+/// A worker that was asked to stop may take so long to clean up before it is killed.
+const CLEAN_UP_LIMIT: Duration = Duration::from_secs(45);
+
+/// A finished case is waited for so long to be on disk; meanwhile the run cannot be cancelled.
+const CASE_LIMIT: Duration = Duration::from_secs(1);
+/// Reason of a failure of the worker itself.
+const WORKER: &str = "worker";
+
+/// What is known while the run goes on.
+struct Supervision<'a> {
+    shared: &'a Shared,
+    record: &'a mut RunRecord,
+    plan: &'a RunPlan,
+    clock: Instant,
+    stopped: Option<StopReason>,
+    /// What the host does while the present case runs.
+    series: Option<HostSeries>,
+}
+
+/// Executes a run whose guards hold; fills in how it ended. Gives what there is to say of the end beside what each
+/// case said of its own.
+pub(super) async fn run(
+    shared: &Shared,
+    record: &mut RunRecord,
+    start: &Start,
+    plan: &RunPlan,
+    stop: watch::Receiver<Option<StopReason>>,
+) -> Option<String> {
+    let mut supervision =
+        Supervision { shared, record, plan, clock: Instant::now(), stopped: None, series: None };
+    let failure = match supervision.work(start, stop).await {
+        Ok(failure) => failure,
+        Err(error) => Some(worker_failure(format!("{error:#}"))),
+    };
+    if failure.as_ref().is_some_and(|failure| failure.reason == WORKER) {
+        recover::end_left_over_servers(&start.targets, shared.parts.identity).await;
+    }
+    supervision.conclude(failure)
+}
+
+fn worker_failure(message: String) -> Failure {
+    Failure { stage: Stage::Prepare, reason: WORKER.to_owned(), message }
+}
+
+impl Supervision<'_> {
+    async fn work(
+        &mut self,
+        start: &Start,
+        mut stop: watch::Receiver<Option<StopReason>>,
+    ) -> Result<Option<Failure>> {
+        let request = request::build(&self.shared.parts, self.record, start, self.plan)?;
+        let mut link = self.shared.parts.launcher.launch().await?;
+        let ended = self.converse(&mut link, request, &mut stop).await;
+        if ended.is_err() {
+            link.process.kill();
+        }
+        drop(link.input);
+        match (ended, link.process.wait().await) {
+            (Ok(Some(failure)), _) => Ok(failure),
+            (Ok(None), how) => Ok(Some(worker_failure(lost(how)))),
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    /// Talks to the worker until it says that the run ended; `None` when it went away without saying so.
+    async fn converse(
+        &mut self,
+        link: &mut WorkerLink,
+        request: RunRequest,
+        stop: &mut watch::Receiver<Option<StopReason>>,
+    ) -> Result<Option<Option<Failure>>> {
+        send(link, &ToWorker::Hello(Hello::here())).await?;
+        send(link, &ToWorker::Run(Box::new(request))).await?;
+        let mut lines = BufReader::new(std::mem::replace(&mut link.output, Box::new(tokio::io::empty())));
+        let mut limit = Box::pin(tokio::time::sleep(self.plan.deadline.duration()));
+        let mut line = Vec::new();
+        loop {
+            tokio::select! {
+                read = read_line(&mut lines, &mut line) => match read? {
+                    0 => return Ok(None),
+                    _ => {
+                        let message = parse_line(&line)?;
+                        line.clear();
+                        if let Some(end) = self.take(message).await? {
+                            return Ok(Some(end));
+                        }
+                    }
+                },
+                asked = asked_to_stop(stop), if self.stopped.is_none() => {
+                    self.stop(link, asked, &mut limit);
+                }
+                () = &mut limit => {
+                    if self.stopped.is_some() {
+                        anyhow::bail!("the worker did not clean up within {} s and was killed", CLEAN_UP_LIMIT.as_secs());
+                    }
+                    self.stop(link, StopReason::Deadline(self.plan.deadline), &mut limit);
+                }
+            }
+        }
+    }
+
+    /// Closes the worker's input, which means stop; from now on it has a limited time to clean up.
+    fn stop(
+        &mut self,
+        link: &mut WorkerLink,
+        reason: StopReason,
+        limit: &mut std::pin::Pin<Box<tokio::time::Sleep>>,
+    ) {
+        self.stopped = Some(reason);
+        link.input = Box::new(tokio::io::sink());
+        limit.as_mut().reset(tokio::time::Instant::now() + CLEAN_UP_LIMIT);
+    }
+
+    /// Takes one message; `Some` when it was the last.
+    async fn take(&mut self, message: FromWorker) -> Result<Option<Option<Failure>>> {
+        match message {
+            FromWorker::Hello(hello) => hello.check()?,
+            FromWorker::Event(event) => self.happened(event),
+            FromWorker::Case(record) => self.keep(*record).await,
+            FromWorker::Ended(failure) => return Ok(Some(failure)),
+        }
+        Ok(None)
+    }
+
+    fn happened(&mut self, event: Event) {
+        let now = Timestamp::now();
+        if let Event::Stage { case, stage: Stage::Prepare, index, .. } = &event {
+            self.begin_live(case, *index);
+            self.series = Some(HostSeries::new(now));
+        } else if let Some(series) = &mut self.series {
+            series.look(&self.shared.parts.sampler, now);
+        }
+        self.shared.log(self.record.id, event);
+    }
+
+    fn begin_live(&self, case: &str, index: u32) {
+        let place = usize::try_from(index.saturating_sub(1)).unwrap_or(usize::MAX);
+        let Some(plan) = self.plan.cases.get(place) else { return };
+        self.shared.state().live.begin(&Begun {
+            suite: &self.record.suite,
+            case,
+            workload: &plan.case.workload,
+            target: plan.case.target.as_deref(),
+            open_loop: plan
+                .case
+                .parameters
+                .get("rate")
+                .and_then(serde_json::Value::as_f64)
+                .is_some_and(|rate| rate > 0.0),
+            planned_seconds: plan.load.map_or(0.0, Span::seconds),
+        });
+    }
+
+    /// Stage `record`: the case goes to the store, with what the host did meanwhile.
+    async fn keep(&mut self, mut case: CaseRecord) {
+        let begun = Instant::now();
+        let t = self.clock.elapsed().as_secs_f64();
+        let (of, index) = (self.record.planned_cases, case.index + 1);
+        let stage = Event::Stage {
+            t,
+            case: case.case.clone(),
+            index,
+            of,
+            stage: Stage::Record,
+            planned_seconds: None,
+        };
+        self.shared.log(self.record.id, stage);
+        if self.stopped.is_some() && case.outcome == Outcome::Failed {
+            case.outcome = self.stopped_outcome();
+        }
+        let sampler = &self.shared.parts.sampler;
+        let series = self.series.take().unwrap_or_else(|| HostSeries::new(case.start));
+        let columns = series.finish(sampler, case.end);
+        self.shared.parts.store.save_case(&case, &columns);
+        if !self.shared.written(CASE_LIMIT).await {
+            log::warn!(BENCHD_RUN = self.record.id.to_string(), BENCHD_CASE = case.case; "case {} is kept in memory: the store could not write it yet", case.case);
+        }
+        self.count(&case, begun.elapsed());
+        self.shared.log(self.record.id, result(self.clock.elapsed(), &case));
+    }
+
+    fn count(&mut self, case: &CaseRecord, recording: Duration) {
+        for (stage, seconds) in &case.stage_seconds {
+            *self.record.stage_seconds.entry(*stage).or_default() += seconds;
+        }
+        *self.record.stage_seconds.entry(Stage::Record).or_default() += recording.as_secs_f64();
+        self.record.finished_cases += u32::from(case.outcome == Outcome::Finished);
+        if let Some(failure) = &case.failure {
+            self.record.failure.get_or_insert_with(|| Failure {
+                message: format!("{}: {}", case.case, failure.message),
+                ..failure.clone()
+            });
+        }
+    }
+
+    fn stopped_outcome(&self) -> Outcome {
+        match self.stopped {
+            Some(StopReason::Cancelled(_)) => Outcome::Cancelled,
+            _ => Outcome::Aborted,
+        }
+    }
+
+    /// Decides how the run ended; gives the failure that is not a case's.
+    fn conclude(&mut self, failure: Option<Failure>) -> Option<String> {
+        self.record.end = Some(Timestamp::now());
+        if let Some(reason) = &self.stopped {
+            let stage =
+                self.shared.state().active.as_ref().map_or(Stage::Measure, |active| active.view.stage);
+            let failure = stop_failure(reason, stage, failure);
+            let message = failure.message.clone();
+            self.record.outcome = Some(self.stopped_outcome());
+            self.record.failure = Some(failure);
+            return Some(message);
+        }
+        let message = failure.as_ref().map(|failure| failure.message.clone());
+        if let Some(failure) = failure {
+            self.record.failure.get_or_insert(failure);
+        }
+        let all = self.record.finished_cases == self.record.planned_cases && self.record.failure.is_none();
+        self.record.outcome = Some(if all { Outcome::Finished } else { Outcome::Failed });
+        message
+    }
+}
+
+fn stop_failure(reason: &StopReason, stage: Stage, failure: Option<Failure>) -> Failure {
+    let (word, mut message) = match reason {
+        StopReason::Cancelled(by) => ("cancelled", format!("cancelled by {by}")),
+        StopReason::Deadline(limit) => ("deadline", format!("not over after {limit}, its deadline")),
+        StopReason::Drain => ("stopped", "the daemon was stopped".to_owned()),
+    };
+    if let Some(failure) = failure {
+        message = format!("{message}; {}", failure.message);
+    }
+    Failure { stage, reason: word.to_owned(), message }
+}
+
+fn lost(how: Option<String>) -> String {
+    let how = how.unwrap_or_else(|| "the worker ended without a word".to_owned());
+    format!("{how}; finished cases are kept. Its last words are in the journal")
+}
+
+fn result(clock: Duration, case: &CaseRecord) -> Event {
+    let result = case.result.as_ref();
+    Event::Result {
+        t: clock.as_secs_f64(),
+        case: case.case.clone(),
+        index: case.index + 1,
+        outcome: case.outcome,
+        per_second: result.map(|result| result.per_second),
+        p95_ms: result.and_then(|result| result.response.p95).map(|seconds| seconds * 1e3),
+        failed: result.map_or(0, |result| result.errors.failed),
+        operation: case.operation.clone(),
+        load: case.load_in_words(),
+        message: case.failure.as_ref().map(|failure| failure.message.clone()),
+    }
+}
+
+/// Reads up to the end of a line; can be dropped and called again without losing what was read.
+async fn read_line(lines: &mut (impl tokio::io::AsyncBufRead + Unpin), line: &mut Vec<u8>) -> Result<usize> {
+    let room = LINE_LIMIT.saturating_sub(line.len() as u64);
+    lines.take(room).read_until(b'\n', line).await.context("read what the worker says")?;
+    Ok(line.len())
+}
+
+async fn send(link: &mut WorkerLink, message: &ToWorker) -> Result<()> {
+    let mut line = serde_json::to_vec(message).context("write a message as JSON")?;
+    line.push(b'\n');
+    link.input.write_all(&line).await.context("write to the worker")?;
+    link.input.flush().await.context("write to the worker")
+}
+
+async fn asked_to_stop(stop: &mut watch::Receiver<Option<StopReason>>) -> StopReason {
+    let reason = stop.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
+    match reason {
+        Some(reason) => reason,
+        None => std::future::pending().await,
+    }
+}

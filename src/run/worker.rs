@@ -1,0 +1,246 @@
+//! The worker process: one run. It makes targets ready, starts a load process for each case, and leaves nothing
+//! behind that is not meant to stay.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use jiff::Timestamp;
+
+use super::emit::Emitter;
+use super::load::stop_at_end_of;
+use super::load_process::{self, LoadReport};
+use super::protocol::{CaseRequest, FromWorker, Hello, LoadRequest, RunRequest, ToWorker, read_line};
+use super::targets::Targets;
+use crate::driver::Stop;
+use crate::record::{CaseRecord, Event, Failure, Outcome, SCHEMA, Stage};
+use crate::workloads::{self, Kind, Workload};
+
+/// Serves one run on a pair of streams.
+///
+/// # Errors
+/// When the other side does not speak this protocol or is gone; what goes wrong in the run itself is reported.
+pub fn serve_worker(
+    mut input: impl BufRead + Send + 'static,
+    output: impl Write + Send + 'static,
+) -> Result<()> {
+    let emitter = Emitter::start(output)?;
+    emitter.send(FromWorker::Hello(Hello::here()))?;
+    let request = receive(&mut input)?;
+    let stop = Stop::new();
+    stop_at_end_of(input, stop.clone())?;
+    let mut worker = Worker { request: &request, emitter: &emitter, stop, clock: Instant::now() };
+    let failure = worker.run()?;
+    emitter.send(FromWorker::Ended(failure))?;
+    emitter.finish()
+}
+
+fn receive(input: &mut impl BufRead) -> Result<RunRequest> {
+    match read_line(input)?.context("nobody asked for a run")? {
+        ToWorker::Hello(hello) => hello.check()?,
+        ToWorker::Run(_) => bail!("the other side did not greet"),
+    }
+    match read_line(input)?.context("nobody asked for a run")? {
+        ToWorker::Run(request) => Ok(*request),
+        ToWorker::Hello(_) => bail!("the other side greeted twice"),
+    }
+}
+
+struct Worker<'a> {
+    request: &'a RunRequest,
+    emitter: &'a Emitter<FromWorker>,
+    stop: Stop,
+    clock: Instant,
+}
+
+/// One case as it goes through its stages.
+struct CaseRun<'a> {
+    case: &'a CaseRequest,
+    kind: &'static Kind,
+    index: u32,
+    start: Timestamp,
+    stage: Stage,
+    entered: Instant,
+    seconds: BTreeMap<Stage, f64>,
+}
+
+impl Worker<'_> {
+    /// Runs the cases in order, then cleans up whatever happened; gives what went wrong beside the cases.
+    fn run(&mut self) -> Result<Option<Failure>> {
+        let mut targets = Targets::new(self.request, self.stop.clone());
+        for (index, case) in (0..).zip(&self.request.cases) {
+            if self.stop.requested() {
+                break;
+            }
+            let record = self.case(index, case, &mut targets)?;
+            let failed = record.outcome != Outcome::Finished;
+            self.emitter.send(FromWorker::Case(Box::new(record)))?;
+            if failed && self.request.stop_on_failure {
+                break;
+            }
+        }
+        let cleaned = targets.close(&mut |text| self.note(text));
+        Ok(cleaned.err().map(|error| Failure {
+            stage: Stage::CleanUp,
+            reason: "clean_up".to_owned(),
+            message: format!("{error:#}"),
+        }))
+    }
+
+    fn note(&self, text: String) {
+        self.emitter.offer(FromWorker::Event(Event::Note { t: self.seconds(), text }));
+    }
+
+    fn seconds(&self) -> f64 {
+        self.clock.elapsed().as_secs_f64()
+    }
+
+    fn case(&self, index: u32, case: &CaseRequest, targets: &mut Targets<'_>) -> Result<CaseRecord> {
+        let kind = workloads::find(&case.workload)
+            .with_context(|| format!("this version has no workload `{}`", case.workload))?;
+        let mut run = CaseRun {
+            case,
+            kind,
+            index,
+            start: Timestamp::now(),
+            stage: Stage::Prepare,
+            entered: Instant::now(),
+            seconds: BTreeMap::new(),
+        };
+        self.tell(&run, None)?;
+        let report = self.prepare_and_load(&mut run, targets);
+        run.enter(Stage::Record);
+        Ok(self.record(run, report, targets))
+    }
+
+    /// Tells that the case entered its present stage.
+    fn tell(&self, run: &CaseRun<'_>, planned_seconds: Option<f64>) -> Result<()> {
+        self.emitter.send(FromWorker::Event(Event::Stage {
+            t: self.seconds(),
+            case: run.case.name.clone(),
+            index: run.index + 1,
+            of: u32::try_from(self.request.cases.len()).unwrap_or(u32::MAX),
+            stage: run.stage,
+            planned_seconds,
+        }))
+    }
+
+    fn prepare_and_load(&self, run: &mut CaseRun<'_>, targets: &mut Targets<'_>) -> LoadReport {
+        let prepared = (run.kind.build)(&run.case.parameters)
+            .map_err(anyhow::Error::from)
+            .and_then(|workload| self.prepare(run, workload.as_ref(), targets).map(|()| workload));
+        match prepared {
+            Ok(workload) => {
+                self.load(run, workload.as_ref(), targets).unwrap_or_else(|error| run.failed("load", &error))
+            }
+            Err(error) => run.failed("prepare", &error),
+        }
+    }
+
+    fn prepare(&self, run: &CaseRun<'_>, workload: &dyn Workload, targets: &mut Targets<'_>) -> Result<()> {
+        let prepared = match &run.case.target {
+            None => None,
+            Some(name) => Some(targets.open(name, &mut |text| self.note(text))?),
+        };
+        let mut progress = |done, of, unit: &'static str| {
+            self.emitter.offer(FromWorker::Event(Event::Progress {
+                t: self.seconds(),
+                case: run.case.name.clone(),
+                stage: Stage::Prepare,
+                done,
+                of,
+                unit: unit.to_owned(),
+            }));
+        };
+        workload.prepare(prepared, &self.stop, &mut progress)
+    }
+
+    /// Runs warm-up and measured part in a process of their own.
+    fn load(
+        &self,
+        run: &mut CaseRun<'_>,
+        workload: &dyn Workload,
+        targets: &Targets<'_>,
+    ) -> Result<LoadReport> {
+        let plan = workload.plan();
+        let request = LoadRequest {
+            workload: run.case.workload.clone(),
+            parameters: run.case.parameters.clone(),
+            access: run.case.target.as_deref().and_then(|name| targets.access(name)).cloned(),
+        };
+        run.enter(if plan.warm_up.is_zero() { Stage::Measure } else { Stage::WarmUp });
+        let planned = if plan.warm_up.is_zero() { plan.time } else { plan.warm_up };
+        self.tell(run, Some(planned.seconds()))?;
+        load_process::run(request, &self.stop, &mut |observed| {
+            if !observed.warm_up && run.stage == Stage::WarmUp {
+                run.enter(Stage::Measure);
+                self.tell(run, Some(plan.time.seconds()))?;
+            }
+            self.emitter.offer(FromWorker::Event(Event::Interval {
+                t: self.seconds(),
+                case: run.case.name.clone(),
+                warm_up: observed.warm_up,
+                clients: observed.clients,
+                cpu_seconds: observed.cpu_seconds,
+                interval: Box::new(observed.interval),
+            }));
+            Ok(())
+        })
+        .map(|report| report.at(run.stage))
+    }
+
+    fn record(&self, run: CaseRun<'_>, report: LoadReport, targets: &Targets<'_>) -> CaseRecord {
+        let target = run.case.target.clone();
+        let (outcome, failure) = match report.failure {
+            None => (Outcome::Finished, None),
+            Some(failure) => (Outcome::Failed, Some(failure)),
+        };
+        CaseRecord {
+            schema: SCHEMA,
+            run: self.request.id,
+            index: run.index,
+            suite: self.request.suite.clone(),
+            case: run.case.name.clone(),
+            workload: run.case.workload.clone(),
+            revision: run.kind.revision,
+            parameters: run.case.parameters.clone(),
+            operation: run.kind.operation.to_owned(),
+            start: run.start,
+            end: Timestamp::now(),
+            outcome,
+            failure,
+            stage_seconds: run.stage_seconds(report.result.as_ref()),
+            result: report.result,
+            target_facts: target.as_deref().map(|name| targets.facts(name)).unwrap_or_default(),
+            notes: Vec::new(),
+            target,
+        }
+    }
+}
+
+impl CaseRun<'_> {
+    fn enter(&mut self, stage: Stage) {
+        let entered = std::mem::replace(&mut self.entered, Instant::now());
+        let seconds = self.entered.duration_since(entered).as_secs_f64();
+        *self.seconds.entry(self.stage).or_default() += seconds;
+        self.stage = stage;
+    }
+
+    fn failed(&self, reason: &str, error: &anyhow::Error) -> LoadReport {
+        let failure = Failure { stage: self.stage, reason: reason.to_owned(), message: format!("{error:#}") };
+        LoadReport { result: None, failure: Some(failure) }
+    }
+
+    /// The load process knows best where the warm-up ended; its own start belongs to the warm-up.
+    fn stage_seconds(&self, result: Option<&crate::record::CaseResult>) -> BTreeMap<Stage, f64> {
+        let mut seconds = self.seconds.clone();
+        if let Some(result) = result {
+            let load: f64 =
+                [Stage::WarmUp, Stage::Measure].iter().filter_map(|stage| seconds.remove(stage)).sum();
+            seconds.insert(Stage::WarmUp, (load - result.seconds).max(0.0));
+            seconds.insert(Stage::Measure, result.seconds);
+        }
+        seconds
+    }
+}
