@@ -3,6 +3,8 @@
 pub mod config;
 pub mod driver;
 pub mod exit;
+pub mod export;
+pub mod http;
 pub mod inventory;
 pub mod journal;
 pub mod record;
