@@ -1,0 +1,96 @@
+//! Where stored runs are read from: the daemon when one answers, else the store file itself.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::client::Daemon;
+use super::{Common, local};
+use crate::exit::{Ended, Exit};
+use crate::record::{RunRecord, RunView};
+use crate::store::{Reader, RunFilter};
+
+/// A place that knows stored runs.
+pub(crate) enum Source {
+    Daemon(Daemon),
+    Store(Box<Reader>),
+}
+
+impl Source {
+    /// The daemon behind the configured socket, else the store this user would write.
+    pub(crate) async fn find(common: &Common) -> Result<Source> {
+        if let Some(daemon) = Daemon::find(common.socket().as_deref()).await? {
+            return Ok(Source::Daemon(daemon));
+        }
+        let path = local::store_path(&common.load()?.config)?;
+        if !path.exists() {
+            return Err(nothing_there(&path));
+        }
+        Ok(Source::Store(Box::new(Reader::open(&path)?)))
+    }
+
+    /// Runs, newest first.
+    pub(crate) async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>> {
+        match self {
+            Source::Store(reader) => reader.runs(filter),
+            Source::Daemon(daemon) => {
+                let mut answer = daemon.get(&format!("/api/v1/runs?{}", query(filter))).await?.accepted()?;
+                Ok(serde_json::from_value(answer["runs"].take())?)
+            }
+        }
+    }
+
+    /// One run by any of its names, with its cases.
+    pub(crate) async fn run(&self, name: &str) -> Result<RunView> {
+        match self {
+            Source::Store(reader) => {
+                let run =
+                    reader.find(name).map_err(|error| Ended::because(Exit::Wrong, error.to_string()))?;
+                let cases = reader.cases(run.id)?;
+                Ok(RunView::new(run, cases))
+            }
+            Source::Daemon(daemon) => {
+                let answer: Value = daemon.get(&format!("/api/v1/runs/{name}")).await?.accepted()?;
+                Ok(serde_json::from_value(answer)?)
+            }
+        }
+    }
+}
+
+fn nothing_there(path: &Path) -> anyhow::Error {
+    Ended::because(
+        Exit::Unreachable,
+        format!(
+            "no daemon answers, and there is no store at {}: start one with `benchd serve`, or run something with `benchd run`",
+            path.display()
+        ),
+    )
+}
+
+/// A filter as the API reads it; every value it may hold is a plain word.
+fn query(filter: &RunFilter) -> String {
+    let mut parts = Vec::new();
+    let mut add = |key: &str, value: Option<String>| {
+        parts.extend(value.map(|value| format!("{key}={}", escape(&value))))
+    };
+    add("limit", filter.limit.map(|limit| limit.to_string()));
+    add("suite", filter.suite.clone());
+    add("outcome", filter.outcome.map(|outcome| outcome.to_string()));
+    parts.join("&")
+}
+
+/// Percent-encodes what is not a plain character of a query.
+pub(crate) fn escape(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/@:".contains(&byte);
+    text.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+/// Path of a store that a user without a daemon writes.
+pub(crate) fn user_store() -> Option<PathBuf> {
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    state.or(home).map(|directory| directory.join("benchd/benchd.db"))
+}

@@ -1,0 +1,283 @@
+//! Joins the parts into one process: starts them in order, reloads, and ends them in order.
+
+mod configuration;
+mod parts;
+mod run_now;
+mod scheduler;
+mod signals;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use jiff::Timestamp;
+use sd_notify::NotifyState;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use crate::config::{Config, Loaded, LogTo};
+use crate::exit::Exit;
+use crate::export::Build;
+use crate::http::{NextRuns, ReloadRequest, Server, Services, SocketOptions};
+use crate::inventory::{self, Filesystems, HostFacts};
+use crate::journal::{self, Sink};
+use crate::run::Runner;
+use crate::sample::Sampler;
+use crate::store::Store;
+
+use configuration::Configuration;
+use scheduler::Scheduler;
+
+pub(crate) use configuration::cpus;
+pub use configuration::load;
+pub(crate) use parts::{open_store, runner, start_sampler};
+pub use scheduler::check_schedules;
+pub use signals::{EndSignal, end_signal};
+
+/// The active run may take so long to clean up after the daemon was asked to end.
+const DRAIN_LIMIT: Duration = Duration::from_secs(60);
+/// Requests under way may take so long at the end.
+const HTTP_LIMIT: Duration = Duration::from_secs(3);
+/// Results that the store could not write yet may take so long at the end.
+const FLUSH_LIMIT: Duration = Duration::from_secs(10);
+/// Reload requests that may wait.
+const WAITING_RELOADS: usize = 8;
+
+/// What `serve` was asked beside its configuration.
+#[derive(Debug, Clone, Default)]
+pub struct ServeOptions {
+    /// The configuration's file, for reloads.
+    pub file: Option<PathBuf>,
+    /// A suite to run once as soon as everything is ready.
+    pub run_now: Option<String>,
+}
+
+/// Everything that lives as long as the daemon.
+struct Daemon {
+    began: Instant,
+    configuration: Configuration,
+    store: Store,
+    sampler: Arc<Sampler>,
+    filesystems: Arc<Mutex<Filesystems>>,
+    runner: Runner,
+    server: Server,
+    next_runs: NextRuns,
+    reloads: mpsc::Receiver<ReloadRequest>,
+    ready: watch::Sender<Result<(), String>>,
+    working: JoinHandle<()>,
+}
+
+/// Runs the daemon until it is asked to end.
+///
+/// # Errors
+/// What keeps it from starting: each says what and how to mend it. Once it is ready it lives on where it can.
+pub fn serve(loaded: Loaded, options: ServeOptions) -> Result<Exit> {
+    let began = Instant::now();
+    let sink = match loaded.config.server.log_to {
+        LogTo::Auto => Sink::Auto,
+        LogTo::Journal => Sink::Journal,
+        LogTo::Stderr => Sink::Stderr,
+    };
+    journal::start(sink, configuration::level(&loaded.config))?;
+    for note in &loaded.notes {
+        log::warn!("{note}");
+    }
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the event loop")?;
+    runtime.block_on(async {
+        let daemon = Daemon::start(began, loaded.config, &options).await?;
+        daemon.work(options.run_now).await
+    })
+}
+
+impl Daemon {
+    async fn start(began: Instant, config: Config, options: &ServeOptions) -> Result<Daemon> {
+        let store = open_store(&config.store.path, &config)?;
+        if store.recovered() > 0 {
+            log::warn!(
+                "{} runs of an earlier process had no end; they are marked aborted",
+                store.recovered()
+            );
+        }
+        let sampler = start_sampler(&config)?;
+        let facts = HostFacts::read();
+        let runner = runner(&config.store.path, store.clone(), Arc::clone(&sampler), &facts);
+        let last_seen = last_seen(&store)?;
+        let (ready, is_ready) = watch::channel(Err("starting".to_owned()));
+        let (reload, reloads) = mpsc::channel(WAITING_RELOADS);
+        let configuration = Configuration::new(options.file.clone(), config.clone());
+        let next_runs = NextRuns::default();
+        let filesystems = Arc::new(Mutex::new(start_filesystems(&config)?));
+        let services = Services {
+            build: build(),
+            host: facts.name(),
+            started: Timestamp::now(),
+            config: configuration.subscribe(),
+            reload,
+            reloaded: configuration.reloaded(),
+            ready: is_ready,
+            runner: runner.clone(),
+            store: store.clone(),
+            sampler: Arc::clone(&sampler),
+            filesystems: Arc::clone(&filesystems),
+            next_runs: Arc::clone(&next_runs),
+            facts: Arc::new(facts.to_map()),
+        };
+        let mut server = Server::start(services).await;
+        server.listen(&config.server.listen, socket_options(&config).as_ref()).await?;
+        runner.recover(&config.targets).await;
+        let machine = inventory::machine_id();
+        let planned = Arc::clone(&next_runs);
+        let scheduler =
+            Scheduler::start(runner.clone(), configuration.subscribe(), machine, planned, &last_seen).await?;
+        tokio::spawn(scheduler.work());
+        let working = tokio::spawn(runner.clone().work());
+        Ok(Daemon {
+            began,
+            configuration,
+            store,
+            sampler,
+            filesystems,
+            runner,
+            server,
+            next_runs,
+            reloads,
+            ready,
+            working,
+        })
+    }
+
+    /// Answers signals and reload requests until the daemon is asked to end.
+    async fn work(mut self, run_now: Option<String>) -> Result<Exit> {
+        let mut end = end_signal()?;
+        let mut hangup = signals::reload_signal()?;
+        self.announce();
+        if let Some(suite) = run_now {
+            run_now::start(&self.runner, &self.configuration.in_force(), &suite, &self.server.addresses())?;
+        }
+        loop {
+            tokio::select! {
+                () = end.wait() => break,
+                _ = hangup.recv() => {
+                    // What is wrong with it is in the journal and in a metric.
+                    let _ = self.reload().await;
+                }
+                request = self.reloads.recv() => if let Some(answer) = request {
+                    let reloaded = self.reload().await;
+                    // Who asked may have gone away.
+                    let _ = answer.send(reloaded);
+                },
+            }
+        }
+        self.end(end).await
+    }
+
+    fn announce(&self) {
+        self.ready.send_modify(|ready| *ready = Ok(()));
+        notify(&[NotifyState::Ready]);
+        let config = self.configuration.in_force();
+        let next =
+            self.next_runs.lock().map(|next| next.iter().min_by_key(|(_, run)| run.at).map(next_in_words));
+        let next = next.ok().flatten().unwrap_or_else(|| "nothing is scheduled".to_owned());
+        let places: Vec<String> = self.server.addresses().iter().map(ToString::to_string).collect();
+        let socket = config.server.socket.as_ref().map(|socket| format!(", {}", socket.display()));
+        log::info!(
+            "benchd {} ready in {} ms: {}{}; {} suites, {next}",
+            crate::VERSION,
+            self.began.elapsed().as_millis(),
+            places.join(", "),
+            socket.unwrap_or_default(),
+            config.suites.len(),
+        );
+    }
+
+    /// Reads the configuration again and has it take effect.
+    async fn reload(&mut self) -> Result<(), Vec<crate::config::Problem>> {
+        let before = self.configuration.in_force();
+        self.configuration.reload(&self.sampler)?;
+        let after = self.configuration.in_force();
+        let (old, new) = (&before.server, &after.server);
+        if (&old.listen, &old.socket, &old.socket_group) != (&new.listen, &new.socket, &new.socket_group)
+            && let Err(error) = self.server.listen(&new.listen, socket_options(&after).as_ref()).await
+        {
+            log::error!("listening where it did before: {error:#}");
+        }
+        let mut filesystems = self.filesystems.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) =
+            filesystems.configure(&configuration::filesystems(&after), after.sample.filesystem_interval)
+        {
+            log::error!("filesystems watched as before: {error:#}");
+        }
+        Ok(())
+    }
+
+    /// Ends what runs, answers what was asked, writes what was found out. A second signal ends the waiting.
+    async fn end(self, mut again: EndSignal) -> Result<Exit> {
+        notify(&[NotifyState::Stopping]);
+        log::info!("ending");
+        self.ready.send_modify(|ready| *ready = Err("the daemon is ending".to_owned()));
+        self.runner.drain();
+        tokio::select! {
+            ended = tokio::time::timeout(DRAIN_LIMIT, self.working) => if ended.is_err() {
+                log::error!("the active run did not end within {} s; it is left to end by itself", DRAIN_LIMIT.as_secs());
+            },
+            () = again.wait() => log::warn!("asked to end again: not waiting for the active run"),
+        }
+        if !self.server.stop(HTTP_LIMIT).await {
+            log::warn!("some requests did not end within {} s", HTTP_LIMIT.as_secs());
+        }
+        let store = self.store.clone();
+        let written = tokio::task::spawn_blocking(move || store.flush(FLUSH_LIMIT)).await.unwrap_or(false);
+        if !written {
+            log::error!(
+                "results could not be written within {} s and are lost: {:?}",
+                FLUSH_LIMIT.as_secs(),
+                self.store.status().alarm
+            );
+            return Ok(Exit::Failed);
+        }
+        log::info!("ended");
+        Ok(Exit::Done)
+    }
+}
+
+/// Tells the service manager; there may be none.
+fn notify(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        log::warn!("tell the service manager: {error}");
+    }
+}
+
+fn next_in_words((suite, run): (&String, &crate::http::NextRun)) -> String {
+    let at = run.at.to_zoned(jiff::tz::TimeZone::system()).strftime("%a %H:%M:%S %Z");
+    format!("next {suite} {at}")
+}
+
+fn build() -> Build {
+    Build {
+        version: crate::VERSION.to_owned(),
+        revision: env!("BENCHD_REVISION").to_owned(),
+        rustc: env!("BENCHD_RUSTC").to_owned(),
+    }
+}
+
+/// When each suite's last run began: starts since then were missed while the daemon was down.
+fn last_seen(store: &Store) -> Result<BTreeMap<String, Timestamp>> {
+    let runs = store.reader()?.last_runs()?;
+    Ok(runs.into_iter().map(|run| (run.suite, run.start)).collect())
+}
+
+fn start_filesystems(config: &Config) -> Result<Filesystems> {
+    Filesystems::start(&configuration::filesystems(config), config.sample.filesystem_interval)
+}
+
+/// As a service the socket is for a group; in the foreground it is its user's alone.
+fn socket_options(config: &Config) -> Option<SocketOptions> {
+    let path = config.server.socket.clone()?;
+    let as_service = std::env::var_os("NOTIFY_SOCKET").is_some();
+    let group = config.server.socket_group.clone().filter(|_| as_service);
+    let mode = if group.is_some() { 0o660 } else { 0o600 };
+    Some(SocketOptions { path, mode, group })
+}

@@ -1,0 +1,250 @@
+//! The daemon as a process: it starts, answers, runs what is asked for or due, reloads, and ends in order.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::program::{Place, children, is_alive, words};
+use nix::sys::signal::Signal;
+
+/// A suite of one short case that needs nothing.
+const SHORT: &str = r#"
+[suite.short]
+profile = "lab"
+[[suite.short.benchmark]]
+workload = "cpu"
+warm_up = "0s"
+time = "300ms"
+"#;
+
+/// A suite of two cases, the second of which lasts until somebody ends it.
+const LONG: &str = r#"
+[suite.long]
+profile = "lab"
+[[suite.long.benchmark]]
+name = "first"
+workload = "cpu"
+warm_up = "0s"
+time = "300ms"
+[[suite.long.benchmark]]
+name = "second"
+workload = "cpu"
+warm_up = "0s"
+time = "1h"
+"#;
+
+#[test]
+fn without_a_daemon_a_workload_runs_in_the_command_and_is_kept() {
+    let place = Place::new("");
+    let run =
+        place.json(&["run", "-w", "cpu", "time=300ms", "warm_up=100ms", "threads=1,2", "--output", "json"]);
+    assert_eq!(run["outcome"], "finished");
+    let case = &run["cases"][1];
+    assert_eq!((&case["case"], &case["outcome"]), (&"cpu/threads=2".into(), &"finished".into()));
+    assert!(case["throughput"]["per_second"].as_f64().unwrap() > 0.0);
+    assert!(case["response_seconds"]["p50"].as_f64().unwrap() > 0.0);
+    assert!(case["generator"]["cpu_seconds"].as_f64().unwrap() > 0.0);
+    assert!(case["generator"]["peak_memory_bytes"].as_u64().unwrap() > 0);
+    let listed = place.json(&["list", "--output", "json"]);
+    assert_eq!(listed["runs"][0]["id"], run["id"]);
+    let shown = place.run(&["show", &format!("{}:cpu/threads=2", run["id"].as_str().unwrap())]);
+    assert!(words(&shown).contains("events/s, p95"), "{}", words(&shown));
+}
+
+#[test]
+fn a_run_can_be_asked_for_and_everything_shows_it() {
+    let place = Place::new(SHORT);
+    let daemon = place.serve();
+    assert_eq!(daemon.get("/-/ready").status, 200);
+    assert_eq!(daemon.metric("benchd_runs_total{suite=\"short\",trigger=\"request\"}"), Some(0.0));
+    let id = daemon.trigger(r#"{"suite":"short","note":"first"}"#);
+    let events = daemon.follow(&id);
+    assert_eq!(events.last().unwrap()["outcome"], "finished");
+    let stages: Vec<&str> = events.iter().filter_map(|event| event["stage"].as_str()).collect();
+    assert_eq!(stages, ["prepare", "measure", "record"]);
+    let record = daemon.record(&id);
+    assert_eq!((&record["outcome"], &record["note"]), (&"finished".into(), &"first".into()));
+    assert_eq!(daemon.metric("benchd_runs_total{suite=\"short\",trigger=\"request\"}"), Some(1.0));
+    assert_eq!(daemon.metric("benchd_last_run_success{suite=\"short\"}"), Some(1.0));
+    assert!(
+        daemon
+            .metric("benchd_last_operations_per_second{suite=\"short\",case=\"cpu\",workload=\"cpu\"}")
+            .unwrap()
+            > 0.0
+    );
+    let (status, said) = daemon.end(Signal::SIGTERM);
+    assert!(status.success(), "{said}");
+    assert!(said.contains("ended"), "{said}");
+}
+
+#[test]
+fn the_last_results_survive_a_restart() {
+    let place = Place::new(SHORT);
+    let series = "benchd_last_operations_per_second{suite=\"short\",case=\"cpu\",workload=\"cpu\"}";
+    let daemon = place.serve();
+    daemon.follow(&daemon.trigger(r#"{"suite":"short"}"#));
+    let before = daemon.metric_to_come(series);
+    daemon.end(Signal::SIGINT);
+    let daemon = place.serve();
+    assert_eq!(daemon.metric(series), Some(before));
+    assert_eq!(daemon.metric("benchd_last_run_success{suite=\"short\"}"), Some(1.0));
+}
+
+#[test]
+fn commands_speak_to_the_daemon() {
+    let place = Place::new(SHORT);
+    let daemon = place.serve();
+    let run = place.run(&["run", "short"]);
+    assert!(run.status.success() && words(&run).contains("finished in"), "{}", words(&run));
+    let detached = place.run(&["run", "short", "--detach"]);
+    let id = String::from_utf8(detached.stdout).unwrap();
+    daemon.follow(id.trim());
+    let adhoc = place.json(&["run", "-w", "cpu", "time=200ms", "warm_up=0s", "--output", "json"]);
+    assert_eq!((&adhoc["suite"], &adhoc["outcome"]), (&"ad-hoc".into(), &"finished".into()));
+    assert_eq!(place.json(&["list", "--output", "json"])["runs"].as_array().unwrap().len(), 3);
+    assert_eq!(place.json(&["show", "short~1", "--output", "json"])["suite"], "short");
+    let status = words(&place.run(&["status"]));
+    assert!(status.contains("benchd") && status.contains("short"), "{status}");
+    let idle = place.run(&["watch"]);
+    assert_eq!(idle.status.code(), Some(2), "{}", words(&idle));
+}
+
+#[test]
+fn a_cancelled_run_is_silent_within_two_seconds_and_keeps_its_finished_cases() {
+    let place = Place::new(LONG);
+    let daemon = place.serve();
+    let id = daemon.trigger(r#"{"suite":"long"}"#);
+    daemon.each_event(&id, |event| event["event"] != "interval" || event["case"] != "second");
+    let load = grandchildren(daemon.pid());
+    assert_eq!(load.len(), 1, "one load process");
+    let asked = Instant::now();
+    assert_eq!(daemon.ask("DELETE", &format!("/api/v1/runs/{id}"), "").status, 202);
+    while is_alive(load[0]) {
+        assert!(asked.elapsed() < Duration::from_secs(2), "the load still runs");
+        std::thread::yield_now();
+    }
+    let events = daemon.follow(&id);
+    assert_eq!(events.last().unwrap()["outcome"], "cancelled");
+    let record = daemon.record(&id);
+    assert_eq!(record["cases"][0]["outcome"], "finished");
+    assert_eq!(record["cases"][1]["outcome"], "cancelled");
+    assert_eq!(daemon.metric("benchd_runs_cancelled_total{suite=\"long\"}"), Some(1.0));
+    assert_eq!(daemon.ask("DELETE", &format!("/api/v1/runs/{id}"), "").status, 409);
+}
+
+#[test]
+fn while_a_run_is_active_others_are_refused_or_wait() {
+    let place = Place::new(&format!("{LONG}{SHORT}"));
+    let daemon = place.serve();
+    let long = daemon.trigger(r#"{"suite":"long"}"#);
+    let refused = daemon.ask("POST", "/api/v1/runs", r#"{"suite":"short"}"#);
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    assert_eq!(refused.json()["active"]["id"], long.as_str());
+    let busy = place.run(&["run", "short"]);
+    assert_eq!(busy.status.code(), Some(5), "{}", words(&busy));
+    let waiting = daemon.trigger(r#"{"suite":"short","queue":true}"#);
+    assert_eq!(daemon.metric("benchd_queue_length"), Some(1.0));
+    let cancelled = place.run(&["cancel"]);
+    assert!(cancelled.status.success(), "{}", words(&cancelled));
+    assert_eq!(daemon.follow(&waiting).last().unwrap()["outcome"], "finished");
+}
+
+#[test]
+fn a_suite_that_is_due_runs_by_itself_and_overlap_is_counted() {
+    let place = Place::new(
+        r#"
+[suite.often]
+profile = "lab"
+every = "1s"
+jitter = "0s"
+[[suite.often.benchmark]]
+workload = "cpu"
+warm_up = "0s"
+time = "2500ms"
+"#,
+    );
+    let mut daemon = place.serve();
+    assert!(daemon.metric("benchd_schedule_next_run_timestamp_seconds{suite=\"often\"}").is_some());
+    daemon.wait_for("often started by schedule").unwrap();
+    daemon.wait_for("often: scheduled start missed: overlap").unwrap();
+    daemon.wait_for("often started by schedule").unwrap();
+    assert!(daemon.metric("benchd_schedule_missed_runs_total{suite=\"often\"}").unwrap() >= 1.0);
+    assert!(daemon.metric("benchd_runs_total{suite=\"often\",trigger=\"schedule\"}").unwrap() >= 2.0);
+    let (status, said) = daemon.end(Signal::SIGTERM);
+    assert!(status.success(), "{said}");
+    let stopped = place.json(&["list", "--outcome", "aborted", "--output", "json"]);
+    assert_eq!(stopped["runs"][0]["failure"]["reason"], "stopped");
+}
+
+#[test]
+fn a_reload_takes_a_good_file_and_a_bad_one_changes_nothing() {
+    let place = Place::new(SHORT);
+    let mut daemon = place.serve();
+    place.configure(&format!("{SHORT}\n[suite.more]\nshedule = \"0 3 * * *\"\n"));
+    let refused = daemon.ask("POST", "/-/reload", "");
+    assert_eq!(refused.status, 422, "{}", refused.body);
+    assert!(refused.body.contains("did you mean `schedule`"), "{}", refused.body);
+    assert_eq!(daemon.metric("benchd_config_last_reload_successful"), Some(0.0));
+    assert_eq!(daemon.get("/api/v1/suites/more").status, 404);
+    place.configure(&SHORT.replace("suite.short", "suite.renamed"));
+    daemon.signal(Signal::SIGHUP);
+    daemon.wait_for("configuration read again and in force").unwrap();
+    assert_eq!(daemon.metric("benchd_config_last_reload_successful"), Some(1.0));
+    assert_eq!(daemon.get("/api/v1/suites/renamed").status, 200);
+    assert_eq!(daemon.get("/api/v1/suites/short").status, 404);
+    place.configure(SHORT);
+    assert_eq!(daemon.ask("POST", "/-/reload", "").status, 204);
+    assert_eq!(daemon.get("/api/v1/suites/short").status, 200);
+}
+
+#[test]
+fn by_tcp_without_users_everybody_may_read_and_nobody_may_change() {
+    let place = Place::new(SHORT);
+    let daemon = place.serve();
+    assert_eq!(daemon.ask_by_tcp("GET", "/metrics", "").status, 200);
+    assert_eq!(daemon.ask_by_tcp("GET", "/api/v1/suites", "").status, 200);
+    assert_eq!(daemon.ask_by_tcp("POST", "/api/v1/runs", r#"{"suite":"short"}"#).status, 403);
+    assert_eq!(daemon.ask_by_tcp("POST", "/-/reload", "").status, 403);
+}
+
+#[test]
+fn kill_nine_loses_no_finished_case_and_leaves_no_load() {
+    let place = Place::new(LONG);
+    let mut daemon = place.serve();
+    let id = daemon.trigger(r#"{"suite":"long"}"#);
+    daemon.each_event(&id, |event| event["event"] != "interval" || event["case"] != "second");
+    let (worker, load) = (children(daemon.pid()), grandchildren(daemon.pid()));
+    assert_eq!((worker.len(), load.len()), (1, 1));
+    daemon.signal(Signal::SIGKILL);
+    assert!(daemon.wait_for("no such line").is_none());
+    let began = Instant::now();
+    while is_alive(worker[0]) || is_alive(load[0]) {
+        assert!(began.elapsed() < common::program::PATIENCE, "worker and load outlive the daemon");
+        std::thread::yield_now();
+    }
+    drop(daemon);
+    let daemon = place.serve();
+    let record = daemon.record(&id);
+    assert_eq!((&record["outcome"], &record["failure"]["reason"]), (&"aborted".into(), &"crash".into()));
+    assert_eq!(record["cases"][0]["outcome"], "finished");
+    assert!(
+        daemon
+            .metric("benchd_last_operations_per_second{suite=\"long\",case=\"first\",workload=\"cpu\"}")
+            .is_some()
+    );
+}
+
+#[test]
+fn run_now_shows_the_results_in_the_foreground() {
+    let place = Place::new(SHORT);
+    let mut daemon = place.try_serve(&["serve", "--run-now", "short"]).unwrap();
+    assert!(daemon.wait_for("http://127.0.0.1:").unwrap().contains("/metrics"));
+    assert!(daemon.wait_for("events/s").unwrap().contains("cpu"));
+    daemon.wait_for("1 of 1 cases").unwrap();
+}
+
+/// Ids of the load processes of a daemon: children of its workers.
+fn grandchildren(pid: u32) -> Vec<u32> {
+    children(pid).into_iter().flat_map(children).collect()
+}

@@ -1,0 +1,426 @@
+//! What goes wrong: each gives one clear message that says what and how to mend it, the right exit code or status,
+//! a failed record where a run was under way, and a daemon that lives on.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
+mod common;
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use common::program::{Daemon, Place, children, is_alive, words};
+use common::{Flavour, Server};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, Uid};
+use serde_json::Value;
+
+/// A suite that loads the server target `main`.
+fn on_server(server: &str, time: &str) -> String {
+    format!(
+        r#"
+[target.main]
+kind = "server"
+user = "root"
+role = "standalone"
+writes = true
+accept_excess_privileges = true
+{server}
+
+[suite.db]
+profile = "lab"
+[[suite.db.benchmark]]
+workload = "oltp_point_select"
+target = "main"
+table_size = 100
+warm_up = "0s"
+time = "{time}"
+"#
+    )
+}
+
+/// A suite that loads a scratch server.
+fn on_scratch(target: &str, warm_up: &str, time: &str) -> String {
+    format!(
+        r#"
+[target.scratch]
+{target}
+
+[suite.db]
+profile = "lab"
+[[suite.db.benchmark]]
+workload = "oltp_point_select"
+target = "scratch"
+table_size = 100
+warm_up = "{warm_up}"
+time = "{time}"
+"#
+    )
+}
+
+/// Runs the suite `db` to its end and gives its record.
+fn run_db(daemon: &Daemon) -> Value {
+    let id = daemon.trigger(r#"{"suite":"db"}"#);
+    daemon.follow(&id);
+    daemon.record(&id)
+}
+
+/// The failure of a run: stage, reason, message.
+fn failure(record: &Value) -> (String, String, String) {
+    let field = |name: &str| record["failure"][name].as_str().unwrap_or_default().to_owned();
+    (field("stage"), field("reason"), field("message"))
+}
+
+/// The daemon answers, and nothing that it started is left.
+fn lives_on(daemon: &Daemon) {
+    assert_eq!(daemon.get("/-/healthy").status, 200);
+    assert_eq!(children(daemon.pid()), Vec::<u32>::new());
+}
+
+#[test]
+fn a_wrong_password_fails_the_run_and_says_so() {
+    if Flavour::MariaDb.program().is_none() {
+        return;
+    }
+    let server = Server::start(Flavour::MariaDb, &[]);
+    server.setup(&["CREATE USER 'bench'@'127.0.0.1' IDENTIFIED BY 'right'"]);
+    let place = Place::new("");
+    fs::write(place.path("password"), "wrong\n").unwrap();
+    fs::set_permissions(place.path("password"), fs::Permissions::from_mode(0o600)).unwrap();
+    let target = format!(
+        "host = \"127.0.0.1\"\nport = {}\npassword_file = \"{}\"",
+        server.port,
+        place.path("password").display()
+    );
+    place.configure(&on_server(&target, "1s").replace("user = \"root\"", "user = \"bench\""));
+    let daemon = place.serve();
+    let record = run_db(&daemon);
+    let (stage, _, message) = failure(&record);
+    assert_eq!((record["outcome"].as_str(), stage.as_str()), (Some("failed"), "prepare"), "{message}");
+    assert!(message.contains("bench") && message.contains("password"), "{message}");
+    assert!(!record.to_string().contains("wrong\""), "the password is in the record");
+    lives_on(&daemon);
+    let command = place.run(&["run", "db"]);
+    assert_eq!(command.status.code(), Some(1), "{}", words(&command));
+}
+
+#[test]
+fn a_server_that_is_down_fails_the_run_and_says_where_it_was_looked_for() {
+    let place = Place::new(&on_server("socket = \"/nonexistent/mysql.sock\"", "1s"));
+    let daemon = place.serve();
+    let record = run_db(&daemon);
+    let (stage, _, message) = failure(&record);
+    assert_eq!((record["outcome"].as_str(), stage.as_str()), (Some("failed"), "prepare"));
+    assert!(message.contains("/nonexistent/mysql.sock"), "{message}");
+    lives_on(&daemon);
+}
+
+#[test]
+fn a_server_killed_in_the_middle_of_a_run_fails_it_with_what_was_measured() {
+    if Flavour::MariaDb.program().is_none() {
+        return;
+    }
+    let mut server = Server::start(Flavour::MariaDb, &[]);
+    let place = Place::new(&on_server(&format!("socket = \"{}\"", server.socket().display()), "1h"));
+    let daemon = place.serve();
+    let id = daemon.trigger(r#"{"suite":"db"}"#);
+    daemon.each_event(&id, |event| event["event"] != "interval");
+    server.kill();
+    daemon.follow(&id);
+    let record = daemon.record(&id);
+    assert_eq!((record["outcome"].as_str(), failure(&record).0.as_str()), (Some("failed"), "measure"));
+    assert!(record["cases"][0]["throughput"]["operations"].as_u64().unwrap() > 0);
+    lives_on(&daemon);
+}
+
+#[test]
+fn a_server_is_written_to_only_where_its_operator_said_so() {
+    if Flavour::MariaDb.program().is_none() {
+        return;
+    }
+    let server = Server::start(Flavour::MariaDb, &[]);
+    let target = format!("socket = \"{}\"", server.socket().display());
+    let refused = on_server(&target, "1s").replace("writes = true\n", "");
+    let place = Place::new(&refused);
+    let daemon = place.serve();
+    let answer = daemon.ask("POST", "/api/v1/runs", r#"{"suite":"db"}"#);
+    assert_eq!(answer.status, 423, "{}", answer.body);
+    assert_eq!(answer.json()["guards"][0]["guard"], "database_writes");
+    let command = place.run(&["run", "db"]);
+    assert_eq!(command.status.code(), Some(3), "{}", words(&command));
+    assert_eq!(daemon.metric("benchd_runs_blocked_total{guard=\"database_writes\"}"), Some(2.0));
+    let id = answer.json()["instance"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    let blocked = daemon.record_to_come(&id);
+    assert_eq!((&blocked["outcome"], &blocked["failure"]["stage"]), (&"blocked".into(), &"guard".into()));
+    place.configure(&on_server(&target, "300ms"));
+    assert_eq!(daemon.ask("POST", "/-/reload", "").status, 204);
+    assert_eq!(run_db(&daemon)["outcome"], "finished");
+}
+
+#[test]
+fn an_account_that_may_do_everything_is_refused_unless_that_is_accepted() {
+    if Flavour::MariaDb.program().is_none() {
+        return;
+    }
+    let server = Server::start(Flavour::MariaDb, &[]);
+    let target = format!("socket = \"{}\"", server.socket().display());
+    let place = Place::new(&on_server(&target, "300ms").replace("accept_excess_privileges = true\n", ""));
+    let daemon = place.serve();
+    let (stage, _, message) = failure(&run_db(&daemon));
+    assert_eq!(stage, "prepare");
+    assert!(message.contains("accept_excess_privileges"), "{message}");
+    lives_on(&daemon);
+}
+
+#[test]
+fn a_scratch_server_that_dies_in_prepare_says_what_its_log_says() {
+    if Flavour::MariaDb.program().is_none() {
+        return;
+    }
+    let place = Place::new(&on_scratch("options = { no_such_option = 1 }", "0s", "300ms"));
+    let daemon = place.serve();
+    let record = run_db(&daemon);
+    let (stage, _, message) = failure(&record);
+    assert_eq!((record["outcome"].as_str(), stage.as_str()), (Some("failed"), "prepare"));
+    assert!(message.contains("no_such_option") || message.contains("no-such-option"), "{message}");
+    lives_on(&daemon);
+    place.configure(&on_scratch("", "0s", "300ms"));
+    assert_eq!(daemon.ask("POST", "/-/reload", "").status, 204);
+    assert_eq!(run_db(&daemon)["outcome"], "finished");
+    lives_on(&daemon);
+}
+
+/// The scratch server of a run that is under way: a child of its worker that is no load process.
+fn scratch_server(daemon: &Daemon) -> Pid {
+    let servers = children(daemon.pid()).into_iter().flat_map(children).filter(|pid| {
+        fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains("datadir"))
+    });
+    let pids: Vec<u32> = servers.collect();
+    assert_eq!(pids.len(), 1, "one scratch server");
+    Pid::from_raw(i32::try_from(pids[0]).unwrap())
+}
+
+#[test]
+fn a_server_that_dies_in_the_warm_up_fails_the_case_there() {
+    if Flavour::MariaDb.program().is_none() {
+        return;
+    }
+    let place = Place::new(&on_scratch("", "1h", "1s"));
+    let daemon = place.serve();
+    let id = daemon.trigger(r#"{"suite":"db"}"#);
+    daemon.each_event(&id, |event| event["event"] != "interval");
+    kill(scratch_server(&daemon), Signal::SIGKILL).unwrap();
+    daemon.follow(&id);
+    let record = daemon.record(&id);
+    assert_eq!((record["outcome"].as_str(), failure(&record).0.as_str()), (Some("failed"), "warm_up"));
+    lives_on(&daemon);
+}
+
+#[test]
+fn a_server_that_dies_while_measured_fails_the_case_there() {
+    if Flavour::MariaDb.program().is_none() {
+        return;
+    }
+    let place = Place::new(&on_scratch("", "0s", "1h"));
+    let daemon = place.serve();
+    let id = daemon.trigger(r#"{"suite":"db"}"#);
+    daemon.each_event(&id, |event| event["event"] != "interval");
+    kill(scratch_server(&daemon), Signal::SIGKILL).unwrap();
+    daemon.follow(&id);
+    let record = daemon.record(&id);
+    assert_eq!((record["outcome"].as_str(), failure(&record).0.as_str()), (Some("failed"), "measure"));
+    lives_on(&daemon);
+}
+
+#[test]
+fn a_suite_runs_on_every_server_there_is() {
+    for flavour in Flavour::present() {
+        let program = flavour.program().unwrap();
+        let place = Place::new(&on_scratch(&format!("server = \"{}\"", program.display()), "100ms", "500ms"));
+        let daemon = place.serve();
+        let record = run_db(&daemon);
+        assert_eq!(record["outcome"], "finished", "{}", record["failure"]);
+        let facts = &record["cases"][0]["target_facts"];
+        let expected = if flavour == Flavour::MySql { "MySQL" } else { "MariaDB" };
+        assert_eq!(facts["flavour"], expected);
+        lives_on(&daemon);
+    }
+}
+
+#[test]
+fn a_worker_that_is_killed_fails_the_run_and_leaves_nothing_running() {
+    if Flavour::MariaDb.program().is_none() {
+        return;
+    }
+    let place = Place::new(&on_scratch("", "0s", "1h"));
+    let daemon = place.serve();
+    let id = daemon.trigger(r#"{"suite":"db"}"#);
+    daemon.each_event(&id, |event| event["event"] != "interval");
+    let (worker, server) = (children(daemon.pid())[0], scratch_server(&daemon));
+    kill(Pid::from_raw(i32::try_from(worker).unwrap()), Signal::SIGKILL).unwrap();
+    daemon.follow(&id);
+    assert_eq!(failure(&daemon.record(&id)).1, "worker");
+    assert!(!is_alive(u32::try_from(server.as_raw()).unwrap()), "the scratch server still runs");
+    lives_on(&daemon);
+    place.configure(&on_scratch("", "0s", "300ms"));
+    assert_eq!(daemon.ask("POST", "/-/reload", "").status, 204);
+    assert_eq!(run_db(&daemon)["outcome"], "finished");
+}
+
+#[test]
+fn a_file_of_somebody_else_in_the_scratch_directory_fails_the_clean_up_and_stays() {
+    if Flavour::MariaDb.program().is_none() {
+        return;
+    }
+    let place = Place::new(&on_scratch("keep_data = false", "0s", "3s"));
+    let daemon = place.serve();
+    let id = daemon.trigger(r#"{"suite":"db"}"#);
+    daemon.each_event(&id, |event| event["event"] != "interval");
+    let foreign = place.path("scratch/scratch/not-benchds");
+    fs::write(&foreign, "precious").unwrap();
+    daemon.follow(&id);
+    let record = daemon.record(&id);
+    assert_eq!(record["cases"][0]["outcome"], "finished");
+    assert_eq!(
+        (record["outcome"].as_str(), failure(&record).0.as_str()),
+        (Some("failed"), "clean_up"),
+        "{record}"
+    );
+    assert_eq!(fs::read_to_string(&foreign).unwrap(), "precious");
+    lives_on(&daemon);
+}
+
+#[test]
+fn a_full_disk_keeps_the_finished_case_in_memory_until_there_is_room() {
+    if !Uid::effective().is_root() {
+        common::skip("root, to mount a small tmpfs");
+        return;
+    }
+    let place = Place::new("");
+    let small = place.path("small");
+    fs::create_dir(&small).unwrap();
+    mount(&["-t", "tmpfs", "-o", "size=2m", "tmpfs", small.to_str().unwrap()]);
+    let _unmount = Unmount(small.to_str().unwrap().to_owned());
+    let text = fs::read_to_string(place.path("benchd.toml")).unwrap();
+    let text = text.replace("benchd.db", "small/benchd.db");
+    let suite = "[store]\nmin_free = \"0B\"\n[suite.full]\nprofile = \"lab\"\n[[suite.full.benchmark]]\nworkload = \"cpu\"\nwarm_up = \"0s\"\ntime = \"2s\"\n";
+    fs::write(
+        place.path("benchd.toml"),
+        text.replace("store.path", "[store]\npath") + "\n" + &suite.replace("[store]\n", ""),
+    )
+    .unwrap();
+    let daemon = place.serve();
+    let id = daemon.trigger(r#"{"suite":"full"}"#);
+    daemon.each_event(&id, |event| event["event"] != "interval");
+    let filler = small.join("filler");
+    let _ = fs::write(&filler, vec![0_u8; 4 << 20]);
+    daemon.follow(&id);
+    assert!(daemon.metric("benchd_store_write_failures_total").unwrap() > 0.0);
+    assert_eq!(daemon.get("/-/healthy").status, 200);
+    fs::remove_file(&filler).unwrap();
+    let (status, said) = daemon.end(Signal::SIGTERM);
+    assert!(status.success(), "{said}");
+    let daemon = place.serve();
+    assert_eq!(daemon.record(&id)["cases"][0]["outcome"], "finished");
+}
+
+fn mount(arguments: &[&str]) {
+    assert!(Command::new("mount").args(arguments).status().unwrap().success());
+}
+
+/// Unmounts when the test is over, however it ends.
+struct Unmount(String);
+
+impl Drop for Unmount {
+    fn drop(&mut self) {
+        // Lazily: a daemon that the test did not end may still hold it.
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn unknown_workloads_and_parameters_are_refused_before_anything_is_done() {
+    let place = Place::new("");
+    let output = place.run(&["run", "-w", "cpuu"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(words(&output).contains("did you mean `cpu`"), "{}", words(&output));
+    let output = place.run(&["run", "-w", "cpu", "thread=2"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(words(&output).contains("did you mean `threads`"), "{}", words(&output));
+    let daemon = place.serve();
+    let unknown = daemon.ask("POST", "/api/v1/runs", r#"{"suite":"nightly"}"#);
+    assert_eq!(
+        (unknown.status, unknown.json()["type"].as_str()),
+        (422, Some("urn:benchd:problem:unknown-suite"))
+    );
+    let member = daemon.ask("POST", "/api/v1/runs", r#"{"suite":"quick","colour":"red"}"#);
+    assert_eq!(member.status, 422, "{}", member.body);
+    assert_eq!(place.run(&["run", "nightly"]).status.code(), Some(2));
+    assert_eq!(daemon.metric("benchd_queue_length"), Some(0.0));
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_or_is_wrong_ends_with_two_and_all_problems() {
+    let place = Place::new("[suite.x]\nshedule = \"0 3 * * *\"\nprofile = 3\n");
+    for command in ["check", "serve"] {
+        let output = place.run(&[command]);
+        assert_eq!(output.status.code(), Some(2), "{}", words(&output));
+        assert!(
+            words(&output).contains("shedule") && words(&output).contains("profile"),
+            "{}",
+            words(&output)
+        );
+    }
+    fs::remove_file(place.path("benchd.toml")).unwrap();
+    let missing = place.run(&["serve"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(words(&missing).contains("benchd.toml"), "{}", words(&missing));
+    fs::create_dir(place.path("benchd.toml")).unwrap();
+    assert_eq!(place.run(&["check"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let place = Place::new("");
+    let text = fs::read_to_string(place.path("benchd.toml")).unwrap();
+    fs::write(place.path("benchd.toml"), text.replace("127.0.0.1:0", &format!("127.0.0.1:{port}"))).unwrap();
+    let output = place.run(&["serve"]);
+    assert_eq!(output.status.code(), Some(1), "{}", words(&output));
+    assert!(words(&output).contains(&port.to_string()), "{}", words(&output));
+}
+
+#[test]
+fn a_corrupt_store_is_named_and_left_as_it_is() {
+    let place = Place::new("");
+    let rubbish: Vec<u8> =
+        (0..20_000_u32).map(|n| u8::try_from(n.wrapping_mul(2_654_435_761) >> 24).unwrap()).collect();
+    fs::write(place.path("benchd.db"), &rubbish).unwrap();
+    let output = place.run(&["serve"]);
+    assert_eq!(output.status.code(), Some(1), "{}", words(&output));
+    assert!(words(&output).contains("benchd.db"), "{}", words(&output));
+    assert_eq!(fs::read(place.path("benchd.db")).unwrap(), rubbish);
+}
+
+#[test]
+fn a_second_daemon_on_the_same_store_names_the_first() {
+    let place = Place::new("");
+    let daemon = place.serve();
+    let output = place.run(&["serve"]);
+    assert_eq!(output.status.code(), Some(5), "{}", words(&output));
+    assert!(words(&output).contains(&daemon.pid().to_string()), "{}", words(&output));
+    let local = place.run(&["run", "-w", "cpu", "--local", "time=100ms"]);
+    assert_eq!(local.status.code(), Some(5), "{}", words(&local));
+    lives_on(&daemon);
+}
+
+#[test]
+fn without_a_daemon_commands_that_need_one_say_how_to_start_it() {
+    let place = Place::new("");
+    for command in ["status", "watch", "cancel"] {
+        let output = place.run(&[command]);
+        assert_eq!(output.status.code(), Some(7), "{}", words(&output));
+        assert!(words(&output).contains("benchd serve"), "{}", words(&output));
+    }
+}
