@@ -1,5 +1,6 @@
 //! `benchd show`: a finished run, or one of its cases in full.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::Result;
@@ -9,6 +10,7 @@ use super::{Common, Output, text};
 use crate::exit::{Ended, Exit};
 use crate::record::{CaseView, LoadModel, Outcome, Percentiles, ResultView, RunView};
 use crate::text::{local_time, milliseconds, number, or_dash, table, took};
+use crate::workloads;
 
 /// A finished run, or one of its cases in full
 #[derive(Debug, clap::Args)]
@@ -128,16 +130,41 @@ fn describe_case(case: &CaseView) -> String {
     }
     let stages = case.stage_seconds.iter().map(|(stage, seconds)| format!("{stage} {seconds:.1} s"));
     line("stages", stages.collect::<Vec<_>>().join(", "));
-    let facts: Vec<String> =
-        case.target_facts.iter().map(|(name, value)| format!("{name} {value}")).collect();
-    if !facts.is_empty() {
-        line("target", facts.join(", "));
+    if !case.target_facts.is_empty() {
+        line("target", facts(&case.target_facts));
     }
-    line("parameters", serde_json::Value::Object(case.parameters.clone()).to_string());
+    line("parameters", parameters(case));
     for note in &case.notes {
         line("note", note.clone());
     }
     text
+}
+
+/// The facts that explain most; all of them are in the JSON.
+const TELLING_FACTS: &[&str] = &[
+    "flavour",
+    "version",
+    "innodb_buffer_pool_size",
+    "innodb_flush_log_at_trx_commit",
+    "sync_binlog",
+    "log_bin",
+    "innodb_flush_method",
+    "preload",
+];
+
+fn facts(all: &BTreeMap<String, String>) -> String {
+    let fact = |name: &&str| all.get(*name).map(|value| format!("{name} {value}"));
+    let told: Vec<String> = TELLING_FACTS.iter().filter_map(fact).collect();
+    format!("{} ({} more with --output json)", told.join(", "), all.len() - told.len())
+}
+
+/// The parameters that are not at their defaults.
+fn parameters(case: &CaseView) -> String {
+    let defaults = workloads::find(&case.workload).map(|kind| (kind.defaults)()).unwrap_or_default();
+    let differs = |(key, value): &(&String, &serde_json::Value)| defaults.get(*key) != Some(*value);
+    let told: Vec<String> =
+        case.parameters.iter().filter(differs).map(|(key, value)| format!("{key} = {value}")).collect();
+    format!("{}; the others at their defaults", told.join(", "))
 }
 
 /// What was measured, a line each.
