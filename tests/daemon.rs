@@ -79,6 +79,19 @@ fn a_run_can_be_asked_for_and_everything_shows_it() {
 }
 
 #[test]
+fn the_folder_of_the_socket_is_made_when_it_is_missing() {
+    let place = Place::new("");
+    let text = std::fs::read_to_string(place.path("benchd.toml")).unwrap();
+    let socket = place.path("run/benchd.sock");
+    std::fs::write(place.path("benchd.toml"), text.replace("/benchd.sock", "/run/benchd.sock")).unwrap();
+    let mut daemon = place.try_serve(&["serve"]).unwrap();
+    assert!(socket.exists());
+    daemon.signal(Signal::SIGTERM);
+    daemon.wait_for("ended").unwrap();
+    assert!(!socket.exists());
+}
+
+#[test]
 fn the_last_results_survive_a_restart() {
     let place = Place::new(SHORT);
     let series = "benchd_last_operations_per_second{suite=\"short\",case=\"cpu\",workload=\"cpu\"}";
