@@ -4,6 +4,7 @@ mod configuration;
 mod parts;
 mod run_now;
 mod scheduler;
+mod settings;
 mod signals;
 
 use std::collections::BTreeMap;
@@ -206,7 +207,7 @@ impl Daemon {
         }
         let mut filesystems = self.filesystems.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) =
-            filesystems.configure(&configuration::filesystems(&after), after.sample.filesystem_interval)
+            filesystems.configure(&settings::filesystems(&after), after.sample.filesystem_interval)
         {
             log::error!("filesystems watched as before: {error:#}");
         }
@@ -270,7 +271,7 @@ fn last_seen(store: &Store) -> Result<BTreeMap<String, Timestamp>> {
 }
 
 fn start_filesystems(config: &Config) -> Result<Filesystems> {
-    Filesystems::start(&configuration::filesystems(config), config.sample.filesystem_interval)
+    Filesystems::start(&settings::filesystems(config), config.sample.filesystem_interval)
 }
 
 /// As a service the socket is for a group; in the foreground it is its user's alone.
