@@ -11,8 +11,10 @@ mod facts;
 mod owned;
 mod privileges;
 mod scratch;
+#[allow(dead_code, reason = "the connections that speak it follow")]
+mod tls;
 
-pub use access::{Access, Secret, read_password};
+pub use access::{Access, Secret, Tls, read_password};
 pub use client::{Answer, Bind, Client, Statement};
 pub use error::{ErrorClass, SqlError};
 pub use facts::facts;
