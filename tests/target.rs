@@ -9,3 +9,5 @@ mod client;
 mod owned;
 #[path = "target/scratch.rs"]
 mod scratch;
+#[path = "target/tls.rs"]
+mod tls;

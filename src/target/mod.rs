@@ -10,8 +10,8 @@ mod error;
 mod facts;
 mod owned;
 mod privileges;
+mod relay;
 mod scratch;
-#[allow(dead_code, reason = "the connections that speak it follow")]
 mod tls;
 
 pub use access::{Access, Secret, Tls, read_password};
