@@ -5,6 +5,7 @@
 
 mod access;
 mod client;
+mod defaults;
 mod durable;
 mod error;
 mod facts;
@@ -16,6 +17,7 @@ mod tls;
 
 pub use access::{Access, Secret, Tls, read_password};
 pub use client::{Answer, Bind, Client, Statement};
+pub use defaults::{Defaults, read_defaults};
 pub use error::{ErrorClass, SqlError};
 pub use facts::facts;
 pub use owned::{DaemonIdentity, OwnedSchema, OwnershipError, PreparedTarget};

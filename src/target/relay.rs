@@ -236,7 +236,10 @@ fn explain(access: &Access, error: io::Error) -> SqlError {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let Some(tls) = inner else { return of_system(access, error) };
     match tls {
-        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => refuse(
+        // A bad signature is that of another authority with the same name.
+        rustls::Error::InvalidCertificate(
+            CertificateError::UnknownIssuer | CertificateError::BadSignature,
+        ) => refuse(
             access,
             "the server's certificate was not signed by an authority in tls_ca",
             "correct `tls_ca`, or see who answers there",
