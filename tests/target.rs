@@ -5,6 +5,8 @@ mod common;
 
 #[path = "target/client.rs"]
 mod client;
+#[path = "target/login.rs"]
+mod login;
 #[path = "target/owned.rs"]
 mod owned;
 #[path = "target/scratch.rs"]

@@ -1,3 +1,5 @@
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use benchd::record::TlsMode;
@@ -232,5 +234,39 @@ fn tls_is_never_used_over_a_socket() {
     for flavour in Flavour::present() {
         let server = start(flavour, &authority.server(THIS_HOST));
         assert_eq!(cipher(&with_tls(&server.root(), TlsMode::Required, None)), "");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_used_are_named_with_their_key() {
+    let Some(authority) = Authority::new() else { return };
+    let (cert, key) = authority.sign("one", "DNS:one");
+    let (_, other) = authority.sign("other", "DNS:other");
+    let garbage = cert.with_file_name("garbage.pem");
+    fs::write(&garbage, "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n").unwrap();
+    fs::write(cert.with_file_name("open.key"), fs::read(&key).unwrap()).unwrap();
+    let open = cert.with_file_name("open.key");
+    fs::set_permissions(&open, Permissions::from_mode(0o644)).unwrap();
+    let empty = cert.with_file_name("empty.key");
+    fs::write(&empty, "").unwrap();
+    fs::set_permissions(&empty, Permissions::from_mode(0o600)).unwrap();
+    let missing = cert.with_file_name("missing.pem");
+    let tls = |ca: Option<&Path>, cert: Option<&Path>, key: Option<&Path>| Tls {
+        mode: if ca.is_some() { TlsMode::VerifyCa } else { TlsMode::Required },
+        ca: ca.map(Path::to_owned),
+        cert: cert.map(Path::to_owned),
+        key: key.map(Path::to_owned),
+    };
+    for (tls, problem) in [
+        (tls(Some(&missing), None, None), "missing.pem cannot be opened; it must exist"),
+        (tls(Some(&garbage), None, None), "garbage.pem is not a PEM file"),
+        (tls(Some(&key), None, None), "one.key holds no certificate"),
+        (tls(None, Some(&cert), None), "tls_cert needs tls_key"),
+        (tls(None, None, Some(&key)), "tls_key needs tls_cert"),
+        (tls(None, Some(&cert), Some(&empty)), "empty.key holds no private key"),
+        (tls(None, Some(&cert), Some(&open)), "open.key may be used by others (mode 0644); chmod 600 it"),
+        (tls(None, Some(&cert), Some(&other)), "other.key is not the key of the certificate in tls_cert"),
+    ] {
+        assert_refused(&Access { tls, ..Access::default() }, problem);
     }
 }
