@@ -3,7 +3,8 @@
 //!
 //! A server that this machine does not have is skipped loudly: one line to standard error and one to
 //! `target/tmp/skipped`. `BENCHD_REQUIRE=mariadb,mysql` (the default when `CI=true`, with openssl, sysbench, promtool and Prometheus) makes that a failure.
-//! MariaDB is the one installed; MySQL is what `tests/get-mysql` put into `BENCHD_MYSQL_DIR`.
+//! MariaDB is the one installed; MySQL is what `tests/get-mysql` put into `BENCHD_MYSQL_DIR`. MariaDB's plugins may
+//! lie apart from it, in `BENCHD_MARIADB_PLUGINS`.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 #![allow(
     clippy::unwrap_used,
@@ -138,6 +139,9 @@ impl Server {
                 Flavour::MySql => command.args(["--secure-file-priv=NULL", "--innodb-redo-log-capacity=8M"]),
                 Flavour::MariaDb => command.arg("--innodb-log-file-size=8M"),
             };
+            if let (Flavour::MariaDb, Some(plugins)) = (flavour, env::var_os("BENCHD_MARIADB_PLUGINS")) {
+                command.arg("--plugin-dir").arg(plugins);
+            }
             command.args(arguments).stderr(Stdio::piped());
             let mut child = command.spawn().unwrap();
             let mut log = BufReader::new(child.stderr.take().unwrap());

@@ -82,7 +82,7 @@ fn accounts_log_in_by_password_over_socket_and_tcp() {
                 server.setup(&["FLUSH PRIVILEGES"]);
             }
         }
-        let error = refused(&Access { password: Secret::new("wrong"), ..tcp });
+        let error = refused(&Access { password: Secret::new("wrong"), tls: Tls::default(), ..tcp });
         assert_eq!((error.class, error.code), (ErrorClass::Denied, Some(1045)));
         let start = format!("not connected to 127.0.0.1:{} as {plugin}: Access denied for user", server.port);
         assert!(error.message.starts_with(&start), "{error}");

@@ -147,6 +147,22 @@ fn an_account_that_requires_tls_or_a_certificate_gets_it() {
 }
 
 #[test]
+fn a_refusal_without_tls_says_that_tls_may_be_what_is_missing() {
+    for flavour in Flavour::present() {
+        let Some(authority) = Authority::new() else { return };
+        let mut options = authority.server(THIS_HOST);
+        options.push("--require-secure-transport=ON".to_owned());
+        let server = start(flavour, &options);
+        server.setup(&["CREATE USER 'tls'@'%' IDENTIFIED BY 'x'"]);
+        let access = server.tcp("tls", "x");
+        assert_ne!(cipher(&access), "");
+        let error = refused(&with_tls(&access, TlsMode::Disabled, None));
+        assert_eq!(error.class, ErrorClass::Denied, "{error:?}");
+        assert!(error.message.contains("set tls = \"required\""), "{error:?}");
+    }
+}
+
+#[test]
 fn every_kind_of_login_works_under_tls() {
     let mysql: [(&str, &str); 2] = [
         ("caching_sha2_password", "IDENTIFIED WITH caching_sha2_password BY 'correct horse'"),
