@@ -26,7 +26,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("store", "record units"),
     ("schedule", "units"),
     ("driver", "record units"),
-    ("target", "units"),
+    ("target", "record units"),
     ("workloads", "config driver record system target units"),
     ("run", "config driver journal record sample schedule store target text units workloads"),
     ("export", "inventory record run sample store units"),

@@ -18,7 +18,7 @@ pub use event::{Event, LIVE_BUCKETS_SECONDS};
 pub use histogram::{EncodedHistogram, Percentiles, new_histogram};
 pub use view::{CaseView, ResultView, RunView};
 pub(crate) use words::words;
-pub use words::{LoadModel, Outcome, Profile, Stage, Trigger};
+pub use words::{LoadModel, Outcome, Profile, Stage, TlsMode, Trigger};
 
 /// The version of the record's JSON. It may only grow: a reader of an older one finds all it knows.
 pub const SCHEMA: u32 = 1;
