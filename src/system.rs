@@ -1,7 +1,11 @@
 //! The one place of unsafe code: what neither the language nor a safe wrapper offers.
 #![allow(unsafe_code, reason = "each block says why nothing safe does the same")]
 
+use std::cell::UnsafeCell;
+use std::io;
 use std::num::NonZeroU64;
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
 
 /// The remainder of a division, by the 64-bit divide instruction of the CPU whatever the size of the operands.
 ///
@@ -34,8 +38,118 @@ pub(crate) fn remainder_64(dividend: u64, divisor: NonZeroU64) -> u64 {
     dividend % divisor
 }
 
+/// Zeroed memory in pages of its own, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    start: NonNull<u64>,
+    words: usize,
+    /// What the kernel mapped: the words, rounded up to whole pages.
+    mapped: usize,
+}
+
+// SAFETY: it owns its memory, which lies at no thread's mercy, and hands it out by the rules of references only.
+unsafe impl Send for Mapping {}
+// SAFETY: through a shared reference only atomic words are reached.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Memory for so many words, in pages of `page` bytes. Huge pages come from the pool that the administrator
+    /// set apart; the kernel refuses when there are too few.
+    ///
+    /// # Errors
+    /// The kernel has no such memory.
+    pub(crate) fn new(words: usize, page: usize, huge: bool) -> io::Result<Mapping> {
+        let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
+        let bytes = words.max(1).checked_mul(size_of::<u64>()).ok_or_else(too_large)?;
+        let mapped = bytes.checked_next_multiple_of(page.max(1)).ok_or_else(too_large)?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | if huge { libc::MAP_HUGETLB } else { 0 };
+        // SAFETY: a private anonymous mapping at an address that the kernel chooses touches no memory of ours. The
+        // safe allocators of the language cannot ask for huge pages, nor for untouched pages on a page's boundary.
+        let start = unsafe {
+            libc::mmap(std::ptr::null_mut(), mapped, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).ok_or_else(too_large)?;
+        Ok(Mapping { start, words, mapped })
+    }
+
+    /// Its words, which several threads may read and write at once.
+    pub(crate) fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping holds at least so many words, aligned and zeroed, until `self` is dropped; an
+        // AtomicU64 has the layout of a u64, and while `self` is shared nobody reaches them otherwise.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.words) }
+    }
+
+    /// Its words, for one owner.
+    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
+        // SAFETY: as for `words`; `self` is borrowed by one alone.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.words) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, whole, and nobody holds a reference into it any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.mapped) };
+    }
+}
+
+/// Mutexes of the C library, `PAD` bytes apart. The language has its own mutex, which waits in another way.
+pub(crate) struct PthreadMutexes<const PAD: usize>(Box<[PaddedMutex<PAD>]>);
+
+#[repr(C)]
+struct PaddedMutex<const PAD: usize> {
+    mutex: UnsafeCell<libc::pthread_mutex_t>,
+    pad: [u8; PAD],
+}
+
+// SAFETY: the C library makes its mutexes for use by several threads at once.
+unsafe impl<const PAD: usize> Sync for PaddedMutex<PAD> {}
+
+impl<const PAD: usize> PthreadMutexes<PAD> {
+    /// So many mutexes with the default attributes. They stay where they are from here on.
+    pub(crate) fn new(count: usize) -> PthreadMutexes<PAD> {
+        let one = || PaddedMutex { mutex: UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER), pad: [0; PAD] };
+        PthreadMutexes(std::iter::repeat_with(one).take(count).collect())
+    }
+
+    /// Does the work while the mutex of that number is held; `None` when there is no such mutex.
+    #[inline]
+    pub(crate) fn locked<T>(&self, number: usize, work: impl FnOnce() -> T) -> Option<T> {
+        let mutex = self.0.get(number)?.mutex.get();
+        // SAFETY: it was initialized, has not moved since, and lives as long as `self`. Locking a mutex of the
+        // default kind cannot fail but by a deadlock with oneself, and `work` cannot reach the mutex.
+        unsafe { libc::pthread_mutex_lock(mutex) };
+        let _held = Held(mutex);
+        Some(work())
+    }
+}
+
+/// Unlocks when dropped, also when the work panics.
+struct Held(*mut libc::pthread_mutex_t);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: made only by `locked`, whose thread holds the mutex, inside the borrow that keeps it alive.
+        unsafe { libc::pthread_mutex_unlock(self.0) };
+    }
+}
+
+impl<const PAD: usize> Drop for PthreadMutexes<PAD> {
+    fn drop(&mut self) {
+        for one in &self.0 {
+            // SAFETY: nobody holds it: whoever did borrowed `self`.
+            unsafe { libc::pthread_mutex_destroy(one.mutex.get()) };
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -46,5 +160,33 @@ mod tests {
             let divisor = NonZeroU64::new((divisor >> shift).max(1)).unwrap();
             prop_assert_eq!(remainder_64(dividend, divisor), dividend % divisor);
         }
+    }
+
+    #[test]
+    fn mapped_memory_is_zeroed_and_every_word_is_its_own() {
+        let mut mapping = Mapping::new(1000, 4096, false).unwrap();
+        assert!(mapping.words().iter().all(|word| word.load(Ordering::Relaxed) == 0));
+        for (number, word) in mapping.words_mut().iter_mut().enumerate() {
+            *word = number as u64;
+        }
+        mapping.words()[999].fetch_add(1, Ordering::Relaxed);
+        assert_eq!(mapping.words_mut().iter().sum::<u64>(), 999 * 500 + 1);
+        assert_eq!(mapping.words().as_ptr() as usize % 4096, 0);
+        assert!(Mapping::new(usize::MAX, 4096, false).is_err());
+    }
+
+    #[test]
+    fn a_mutex_lets_one_thread_in_at_a_time() {
+        let mutexes: PthreadMutexes<0> = PthreadMutexes::new(1);
+        let count = AtomicU64::new(0);
+        // Not one atomic step: without the mutex counts would be lost.
+        let count_one = || count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..20_000).for_each(|_| mutexes.locked(0, count_one).unwrap()));
+            }
+        });
+        assert_eq!(count.into_inner(), 80_000);
+        assert_eq!(mutexes.locked(1, || ()), None);
     }
 }

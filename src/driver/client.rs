@@ -186,7 +186,7 @@ fn operate<W: Worker>(
 ) -> Why {
     let (from, to) = (start.saturating_add(part.from), start.saturating_add(part.to));
     let mut schedule = part.schedule.clone();
-    loop {
+    for _ in 0..part.operations_each {
         let number = part.taken.fetch_add(1, Ordering::Relaxed);
         if number >= part.operations {
             return Why::Over;
@@ -201,7 +201,10 @@ fn operate<W: Worker>(
         let done = worker.step(part.first_operation + number, &mut tally);
         let end = clock::now();
         match done {
-            Ok(()) => tally.completed(Timing { intended, sent, end }),
+            Ok(()) => {
+                tally.completed(Timing { intended, sent, end });
+                worker.between();
+            }
             Err(failed) => {
                 tally.failed(failed.code);
                 if let Some(sentence) = failed.fatal {
@@ -210,4 +213,5 @@ fn operate<W: Worker>(
             }
         }
     }
+    Why::Over
 }
