@@ -26,7 +26,7 @@ pub use benchmark::Case;
 pub use catalogue::{Catalogue, ParameterError};
 pub use load::{Loaded, MAIN_FILE, built_in, load};
 pub use problem::Problem;
-pub use sections::{Filter, Listen, LogLevel, LogTo, Sample, Server, Store};
+pub use sections::{Filter, Listen, LogLevel, LogTo, PeakDisks, Sample, Server, Store};
 pub use source::Sources;
 pub use suite::{AD_HOC, Missed, OnFailure, Overlap, Schedule, Suite};
 pub use target::{Binlog, Endpoint, Role, ScratchTarget, ServerTarget, Target, TargetKind};

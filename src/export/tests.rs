@@ -16,8 +16,8 @@ use crate::record::{
 };
 use crate::run::{Begun, Live, SuiteCounters};
 use crate::sample::{
-    Cpu, CpuTimes, Disk, Load as LoadAverage, Memory, Moment, Network, Pressure, Reading, Sample,
-    SelfProcess, Tcp, Traffic, Vmstat,
+    Cpu, CpuTimes, Disk, Load as LoadAverage, Measure, Memory, Moment, Network, Peak, Pressure, Reading,
+    Sample, SelfProcess, Tcp, Traffic, Vmstat,
 };
 use crate::store;
 use crate::units::{Bytes, Span};
@@ -286,6 +286,23 @@ fn host() -> Sample {
     }
 }
 
+/// Ten samples of every measure, the largest of them in the last minute.
+fn peaks() -> Vec<Peak> {
+    let peak = |measure: &Measure| Peak {
+        measure: *measure,
+        device: match measure {
+            disk if disk.is_of_disks() => Some("sda".into()),
+            Measure::ReceiveUtilization | Measure::TransmitUtilization => Some("eth0".into()),
+            _ => None,
+        },
+        up_to: [1, 2, 3, 5, 8, 9, 9],
+        count: 10,
+        sum: 6.5,
+        maxima: vec![(Span::from_secs(60), measure.bounds()[6] * 2.0)],
+    };
+    Measure::ALL.iter().map(peak).collect()
+}
+
 fn process() -> SelfProcess {
     SelfProcess {
         cpu_seconds: 1.25,
@@ -303,6 +320,7 @@ fn filesystem() -> Filesystem {
         device: "/dev/sda2".to_owned(),
         fstype: "xfs".to_owned(),
         mountpoint: PathBuf::from("/"),
+        disks: BTreeSet::from(["sda".to_owned()]),
         size: Bytes::from_mib(1000),
         free: Bytes::from_mib(300),
         available: Bytes::from_mib(200),
@@ -359,6 +377,7 @@ fn full() -> Snapshot {
         live: live(),
         load_cpu_seconds: 12.5,
         host: Some(Arc::new(host())),
+        peaks: peaks(),
         per_cpu_limit: 8,
         filesystems: vec![filesystem()],
         facts: Arc::new(facts.map(|name| (name.to_owned(), format!("the {name}"))).into_iter().collect()),

@@ -14,14 +14,14 @@ use super::history::History;
 use super::problem::{Kind, Problem};
 use super::server::Shared;
 use super::services::cpus;
-use crate::config::Config;
+use crate::config::{Config, PeakDisks};
 use crate::export::{self, CollectorStatus, LastResult, SamplerStatus, Snapshot, SuiteStatus};
 use crate::inventory::Filesystem;
 use crate::journal;
 use crate::record::Stage;
 use crate::run::guards;
 use crate::run::{Counters, Live, LiveCase, SuiteCounters};
-use crate::sample::self_process;
+use crate::sample::{Peak, self_process};
 
 /// A scrape waits so long for a fresh sample of the host, then takes the last one.
 const SAMPLE_LIMIT: Duration = Duration::from_millis(20);
@@ -109,6 +109,7 @@ async fn snapshot(shared: &Shared) -> Snapshot {
         live: measured(&live),
         load_cpu_seconds: live.cpu_seconds(),
         host: Some(host),
+        peaks: peaks(shared, &config),
         per_cpu_limit: config.sample.per_cpu_limit as usize,
         filesystems,
         facts: Arc::clone(&services.facts),
@@ -136,6 +137,20 @@ fn collectors(shared: &Shared, filesystems: &[Filesystem]) -> Vec<CollectorStatu
         cached: filesystems.iter().map(|one| one.read_at).min(),
     };
     sampled.chain([filesystem]).collect()
+}
+
+/// The peaks of the host, and of the disks that are to have some.
+fn peaks(shared: &Shared, config: &Config) -> Vec<Peak> {
+    let services = &shared.services;
+    let mut peaks = services.sampler.peaks();
+    if config.sample.peaks == PeakDisks::Used {
+        let used = services.filesystems.lock().unwrap_or_else(PoisonError::into_inner).disks();
+        let wanted = |peak: &Peak| {
+            !peak.measure.is_of_disks() || peak.device.iter().any(|disk| used.contains(disk.as_str()))
+        };
+        peaks.retain(wanted);
+    }
+    peaks
 }
 
 fn suites(shared: &Shared, config: &Config, history: &History, counters: &Counters) -> Vec<SuiteStatus> {

@@ -176,6 +176,7 @@ fn settings() -> Settings {
         interval: Span::from_millis(100),
         ring: Span::from_secs(60),
         deadline: Span::from_secs(5),
+        peak_windows: vec![Span::from_secs(60)],
         disks: every.clone(),
         network: every,
         link_speed: BTreeMap::new(),
