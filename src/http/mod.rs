@@ -14,6 +14,7 @@ mod events;
 mod history;
 mod idempotency;
 mod metrics;
+mod negotiation;
 mod order;
 mod page;
 mod problem;

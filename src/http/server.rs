@@ -17,6 +17,7 @@ use super::idempotency::Remembered;
 use super::services::Services;
 use super::socket::{self, ListeningSocket, SocketOptions};
 use crate::config::Listen;
+use crate::sample::SelfProcess;
 
 /// Pause after a connection could not be accepted: what is short (file descriptors) does not come back at once.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
@@ -40,6 +41,8 @@ pub(super) struct Shared {
     pub(super) requests: Arc<Slots>,
     pub(super) phase: watch::Sender<Phase>,
     listening: Mutex<Vec<String>>,
+    /// This process as it was last read.
+    pub(super) process: Mutex<Option<SelfProcess>>,
 }
 
 /// How far the server is in its life.
@@ -164,6 +167,7 @@ impl Server {
             requests: Slots::new(),
             phase: watch::channel(Phase::Serving).0,
             listening: Mutex::default(),
+            process: Mutex::default(),
         });
         let keeper = tokio::spawn(history::keep(Arc::clone(&shared), ended, history_sender));
         Server { shared, open: Vec::new(), keeper }
