@@ -121,7 +121,8 @@ pub struct Server {
     pub socket: Option<PathBuf>,
     /// The group whose members may use the socket.
     pub socket_group: Option<String>,
-    /// Open connections; more are refused at once.
+    /// Open connections of each kind. For one more the oldest gives way on which nothing was asked yet, or it is
+    /// refused.
     pub max_connections: u32,
     /// Requests in work; more are answered with 503.
     pub max_requests: u32,

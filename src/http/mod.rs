@@ -9,6 +9,7 @@ mod answer;
 mod body;
 mod call;
 mod connection;
+mod crowd;
 mod document;
 mod events;
 mod history;
