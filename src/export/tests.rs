@@ -16,8 +16,8 @@ use crate::record::{
 };
 use crate::run::{Begun, Live, SuiteCounters};
 use crate::sample::{
-    Cpu, CpuTimes, Disk, Load as LoadAverage, Measure, Memory, Moment, Network, Peak, Pressure, Reading,
-    Sample, SelfProcess, Tcp, Traffic, Vmstat,
+    Cpu, CpuTimes, DeviceFilter, Disk, Load as LoadAverage, Measure, Memory, Moment, Network, Peak, Pressure,
+    Reading, Root, Sample, Sampler, SelfProcess, Settings, Tcp, Traffic, Vmstat,
 };
 use crate::store;
 use crate::units::{Bytes, Span};
@@ -426,6 +426,31 @@ fn every_family_of_the_table_is_emitted_and_no_other() {
 #[test]
 fn a_full_snapshot_is_the_text_that_promtool_is_shown() {
     assert_same_file("tests/fixtures/metrics.txt", &text(full()));
+}
+
+#[test]
+fn the_same_snapshot_in_openmetrics_is_the_text_that_is_parsed_strictly() {
+    assert_same_file("tests/fixtures/metrics.openmetrics", &render(&full(), Format::OpenMetrics).unwrap());
+}
+
+#[test]
+fn a_scrape_of_a_known_host_is_known() {
+    for host in ["proc-virtio", "proc-nvme-el9"] {
+        let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(host);
+        let settings = Settings {
+            interval: Span::from_secs(10),
+            ring: Span::from_secs(60),
+            deadline: Span::from_secs(10),
+            peak_windows: Vec::new(),
+            disks: DeviceFilter::new("", r"^(loop|sr|.*d[a-z]+|nvme\d+n\d+p)\d+$").unwrap(),
+            network: DeviceFilter::new("", "^lo$").unwrap(),
+            link_speed: BTreeMap::new(),
+        };
+        let sampler =
+            Sampler::start(settings, Root { proc: tree.join("proc"), sys: tree.join("sys") }).unwrap();
+        let now = Snapshot { host: Some(sampler.latest()), per_cpu_limit: 8, ..Snapshot::default() };
+        assert_same_file(&format!("tests/fixtures/{host}.metrics"), &text(now));
+    }
 }
 
 #[test]
