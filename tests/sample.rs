@@ -31,6 +31,7 @@ fn settings() -> Settings {
         interval: Span::from_secs(10),
         ring: Span::from_secs(900),
         deadline: Span::from_secs(10),
+        peak_windows: vec![Span::from_secs(60)],
         disks: DeviceFilter::new("", r"^(z?ram|loop|fd|sr|(h|s|v|xv)d[a-z]+|nvme\d+n\d+p)\d+$").unwrap(),
         network: DeviceFilter::new("", "^(lo|veth|docker|br-|virbr|cni|flannel|cali|tap)").unwrap(),
         link_speed: BTreeMap::new(),

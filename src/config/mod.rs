@@ -27,7 +27,7 @@ pub use benchmark::Case;
 pub use catalogue::{Catalogue, ParameterError};
 pub use load::{Loaded, MAIN_FILE, built_in, load};
 pub use problem::Problem;
-pub use sections::{Filter, Listen, LogLevel, LogTo, Sample, Server, Store};
+pub use sections::{Filter, Listen, LogLevel, LogTo, PeakDisks, Sample, Server, Store};
 pub use server_target::{Binlog, Endpoint, Role, ServerTarget};
 pub use source::Sources;
 pub use suite::{AD_HOC, Missed, OnFailure, Overlap, Schedule, Suite};

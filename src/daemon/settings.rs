@@ -17,6 +17,7 @@ pub(super) fn sampler_settings(config: &Config) -> Result<Settings> {
         interval: sample.interval,
         ring: sample.ring,
         deadline: sample.deadline,
+        peak_windows: sample.peak_windows.clone(),
         disks: filter(&sample.disks)?,
         network: filter(&sample.network)?,
         link_speed: sample.link_speed.clone(),

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::inventory::Filesystem;
 use crate::record::{CaseRecord, Profile, RunRecord};
 use crate::run::{LiveCase, SuiteCounters};
-use crate::sample::{Sample, SelfProcess};
+use crate::sample::{Peak, Sample, SelfProcess};
 use crate::store;
 use crate::units::Span;
 
@@ -48,6 +48,8 @@ pub struct Snapshot {
     pub load_cpu_seconds: f64,
     /// The host's raw counters.
     pub host: Option<Arc<Sample>>,
+    /// The host's peaks and distributions, of the disks that are to have some.
+    pub peaks: Vec<Peak>,
     /// With more CPUs than this, one set of series stands for all of them.
     pub per_cpu_limit: usize,
     /// Filesystems that hold data of a target, the store or `/`.

@@ -16,8 +16,8 @@ use crate::record::{
 };
 use crate::run::{Begun, Live, SuiteCounters};
 use crate::sample::{
-    Cpu, CpuTimes, Disk, Load as LoadAverage, Memory, Moment, Network, Pressure, Reading, Sample,
-    SelfProcess, Tcp, Traffic, Vmstat,
+    Cpu, CpuTimes, DeviceFilter, Disk, Load as LoadAverage, Measure, Memory, Moment, Network, Peak, Pressure,
+    Reading, Root, Sample, Sampler, SelfProcess, Settings, Tcp, Traffic, Vmstat,
 };
 use crate::store;
 use crate::units::{Bytes, Span};
@@ -289,6 +289,23 @@ fn host() -> Sample {
     }
 }
 
+/// Ten samples of every measure, the largest of them in the last minute.
+fn peaks() -> Vec<Peak> {
+    let peak = |measure: &Measure| Peak {
+        measure: *measure,
+        device: match measure {
+            disk if disk.is_of_disks() => Some("sda".into()),
+            Measure::ReceiveUtilization | Measure::TransmitUtilization => Some("eth0".into()),
+            _ => None,
+        },
+        up_to: [1, 2, 3, 5, 8, 9, 9],
+        count: 10,
+        sum: 6.5,
+        maxima: vec![(Span::from_secs(60), measure.bounds()[6] * 2.0)],
+    };
+    Measure::ALL.iter().map(peak).collect()
+}
+
 fn process() -> SelfProcess {
     SelfProcess {
         cpu_seconds: 1.25,
@@ -306,6 +323,7 @@ fn filesystem() -> Filesystem {
         device: "/dev/sda2".to_owned(),
         fstype: "xfs".to_owned(),
         mountpoint: PathBuf::from("/"),
+        disks: BTreeSet::from(["sda".to_owned()]),
         size: Bytes::from_mib(1000),
         free: Bytes::from_mib(300),
         available: Bytes::from_mib(200),
@@ -362,6 +380,7 @@ fn full() -> Snapshot {
         live: live(),
         load_cpu_seconds: 12.5,
         host: Some(Arc::new(host())),
+        peaks: peaks(),
         per_cpu_limit: 8,
         filesystems: vec![filesystem()],
         facts: Arc::new(facts.map(|name| (name.to_owned(), format!("the {name}"))).into_iter().collect()),
@@ -370,7 +389,7 @@ fn full() -> Snapshot {
 }
 
 fn text(snapshot: Snapshot) -> String {
-    render(Arc::new(snapshot)).unwrap()
+    render(&snapshot, Format::Text).unwrap()
 }
 
 /// The lines that are samples, without their values.
@@ -405,12 +424,36 @@ fn every_family_of_the_table_is_emitted_and_no_other() {
         families().map(|family| (family.name, exposed(family.kind))).collect();
     assert_eq!(emitted, table);
     assert_eq!(table.len(), families().count(), "a name stands twice in the table");
-    assert_eq!(collector::descriptions(), table.len(), "the registry takes every name and label");
 }
 
 #[test]
 fn a_full_snapshot_is_the_text_that_promtool_is_shown() {
     assert_same_file("tests/fixtures/metrics.txt", &text(full()));
+}
+
+#[test]
+fn the_same_snapshot_in_openmetrics_is_the_text_that_is_parsed_strictly() {
+    assert_same_file("tests/fixtures/metrics.openmetrics", &render(&full(), Format::OpenMetrics).unwrap());
+}
+
+#[test]
+fn a_scrape_of_a_known_host_is_known() {
+    for host in ["proc-virtio", "proc-nvme-el9"] {
+        let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(host);
+        let settings = Settings {
+            interval: Span::from_secs(10),
+            ring: Span::from_secs(60),
+            deadline: Span::from_secs(10),
+            peak_windows: Vec::new(),
+            disks: DeviceFilter::new("", r"^(loop|sr|.*d[a-z]+|nvme\d+n\d+p)\d+$").unwrap(),
+            network: DeviceFilter::new("", "^lo$").unwrap(),
+            link_speed: BTreeMap::new(),
+        };
+        let sampler =
+            Sampler::start(settings, Root { proc: tree.join("proc"), sys: tree.join("sys") }).unwrap();
+        let now = Snapshot { host: Some(sampler.latest()), per_cpu_limit: 8, ..Snapshot::default() };
+        assert_same_file(&format!("tests/fixtures/{host}.metrics"), &text(now));
+    }
 }
 
 #[test]
@@ -498,8 +541,8 @@ fn a_suite_that_never_ran_has_its_counters_and_nothing_about_a_last_run() {
             "benchd_run_active{suite=\"quick\"} 0",
             "benchd_runs_cancelled_total{suite=\"quick\"} 0",
             "benchd_runs_failed_total{suite=\"quick\"} 0",
-            "benchd_runs_total{suite=\"quick\",trigger=\"request\"} 0",
             "benchd_runs_total{suite=\"quick\",trigger=\"schedule\"} 0",
+            "benchd_runs_total{suite=\"quick\",trigger=\"request\"} 0",
         ]
     );
 }

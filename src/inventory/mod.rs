@@ -1,5 +1,6 @@
 //! The facts that explain a number: the host as it is, and the space on its file systems.
 
+mod disks;
 mod filesystems;
 mod host;
 mod machine;
