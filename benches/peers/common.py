@@ -65,15 +65,20 @@ def peak_memory(pid):
 
 
 class Benchd:
-    """The program under test with a configuration and a store of its own. Runs are in the command itself: no daemon."""
+    """The program under test with a configuration and a store of its own, removed with the folder. Runs are in the
+    command itself: no daemon."""
 
     def __init__(self, program, folder, lines=""):
         if not os.access(program, os.X_OK):
             raise SystemExit(f"{program} is not there: build it with cargo build --release, or name another by --benchd")
         self.program = program
         self.config = os.path.join(folder, "benchd.toml")
+        self.lines = f'server.socket = "{folder}/benchd.sock"\nstore.path = "{folder}/benchd.db"\n{lines}\n'
+        self.configure("")
+
+    def configure(self, more):
         with open(self.config, "w", encoding="utf-8") as file:
-            file.write(f'server.socket = "{folder}/benchd.sock"\nstore.path = "{folder}/benchd.db"\n{lines}\n')
+            file.write(self.lines + more)
 
     def run(self, *arguments):
         """The first case of a run as `--output json` shows it, and the command as a whole."""
@@ -83,15 +88,21 @@ class Benchd:
             raise SystemExit(f"benchd: {case['case']} {case['outcome']}: {case.get('failure')}")
         return case, finished
 
+    def case(self, workload, keys):
+        """The case of one workload, as hard as it can."""
+        self.configure('[suite.peers]\nprofile = "lab"\n' + benchmark("peers", workload, keys))
+        return self.run("peers")[0]
+
     def workloads(self):
         """The names of the workloads it has."""
         finished = run(self.program, "--config", self.config, "list", "workloads", "--output", "json")
         return {workload["workload"] for workload in json.loads(finished.stdout)["workloads"]}
 
 
-def toml(value):
-    """A value as TOML writes it."""
-    return json.dumps(value)
+def benchmark(suite, workload, keys):
+    """A table of a suite, as TOML, which writes texts, numbers and lists of them as JSON does."""
+    lines = [f"[[suite.{suite}.benchmark]]", f'workload = "{workload}"']
+    return "\n".join(lines + [f"{key} = {json.dumps(value)}" for key, value in keys.items()]) + "\n"
 
 
 def turns(number, sides):
