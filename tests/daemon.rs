@@ -53,6 +53,17 @@ fn without_a_daemon_a_workload_runs_in_the_command_and_is_kept() {
 }
 
 #[test]
+fn every_preset_passes_the_check() {
+    let suite = |name| format!("[suite.a-{name}]\nprofile = \"lab\"\npreset = \"{name}\"\n");
+    let place = Place::new(&benchd::config::presets().map(suite).collect::<String>());
+    assert_eq!(place.json(&["check", "--output", "json"])["ok"], true);
+    let readme = include_str!("../README.md");
+    for name in benchd::config::presets() {
+        assert!(readme.contains(&format!("| `{name}` |")), "README has no row for {name}");
+    }
+}
+
+#[test]
 fn a_run_can_be_asked_for_and_everything_shows_it() {
     let place = Place::new(SHORT);
     let daemon = place.serve();
