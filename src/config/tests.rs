@@ -217,14 +217,19 @@ fn a_suite_can_have_its_benchmarks_from_a_preset() {
     let config = config("[suite.s]\npreset = \"quick\"\nrounds = 2\n[suite.t]\npreset = \"host-full\"\n");
     assert_eq!(config.suites["s"].cases, config.suites["quick"].cases);
     assert_eq!(config.suites["s"].rounds, 2);
-    assert_eq!(case_names(&config, "t")[..3], ["cpu/threads=1", "cpu/threads=2", "cpu/threads=4"]);
+    assert_eq!(case_names(&config, "t")[..2], ["cpu", "cpu-all"]);
 }
 
 #[test]
-fn every_preset_is_a_suite() {
-    for name in presets() {
-        let config = config(&format!("[suite.s]\nprofile = \"lab\"\npreset = \"{name}\"\n"));
-        assert!(!config.suites["s"].cases.is_empty(), "{name}");
+fn every_preset_is_a_suite_whatever_the_number_of_cpus() {
+    let suite = |name| format!("[suite.a-{name}]\nprofile = \"lab\"\npreset = \"{name}\"\n");
+    let folder = tempfile::tempdir().unwrap();
+    let main = folder.path().join("benchd.toml");
+    std::fs::write(&main, presets().map(suite).collect::<String>()).unwrap();
+    for cpus in [1, 2, 3, 64] {
+        let loaded = load(&main, None, &FakeCatalogue, cpus);
+        let config = loaded.unwrap_or_else(|problems| panic!("{cpus} CPUs: {}", shown(&problems))).config;
+        assert!(config.suites.values().all(|suite| !suite.cases.is_empty()));
     }
 }
 
