@@ -97,6 +97,17 @@ fn memory_that_others_need_and_pages_that_are_not_there_are_not_taken() {
 }
 
 #[test]
+fn every_preset_passes_the_check() {
+    let suite = |name| format!("[suite.a-{name}]\nprofile = \"lab\"\npreset = \"{name}\"\n");
+    let place = Place::new(&benchd::config::presets().map(suite).collect::<String>());
+    assert_eq!(place.json(&["check", "--output", "json"])["ok"], true);
+    let readme = include_str!("../README.md");
+    for name in benchd::config::presets() {
+        assert!(readme.contains(&format!("| `{name}` |")), "README has no row for {name}");
+    }
+}
+
+#[test]
 fn a_run_can_be_asked_for_and_everything_shows_it() {
     let place = Place::new(SHORT);
     let daemon = place.serve();

@@ -546,6 +546,8 @@ fn the_generator_accounts_for_itself() {
     let (result, seen) = observed(&plan, |_, _| Ok(()));
     let result = result.unwrap();
     assert!(result.generator.cpu_seconds > 0.01, "{:?}", result.generator);
+    let parts = result.generator.user_cpu_seconds + result.generator.system_cpu_seconds;
+    assert!((result.generator.cpu_seconds - parts).abs() < 1e-9, "{:?}", result.generator);
     assert!(result.generator.cpu_seconds_per_operation > 0.0);
     assert!(result.generator.peak_memory_bytes > 1 << 20);
     assert!(seen.windows(2).all(|pair| pair[0].cpu_seconds <= pair[1].cpu_seconds));

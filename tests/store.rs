@@ -155,6 +155,8 @@ fn result(random: &mut Random) -> CaseResult {
         errors: Errors { failed: 1, retried: 2, by_code: BTreeMap::from([("1213".to_owned(), 2)]) },
         generator: Generator {
             cpu_seconds: 0.49,
+            user_cpu_seconds: 0.19,
+            system_cpu_seconds: 0.30,
             cpu_seconds_per_operation: random.fraction() / 3e4,
             peak_memory_bytes: 10_276_044,
         },

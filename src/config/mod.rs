@@ -1,7 +1,7 @@
 //! The configuration: `benchd.toml` and `conf.d/*.toml` as types.
 //!
 //! The `Default` of a table's type is the only source of its defaults; `built_in.toml` holds the target and the
-//! suites that exist without any file. Reading notes every problem, each with its place and what to write
+//! suites that exist without any file, `presets/` the benchmarks that a suite can have by name. Reading notes every problem, each with its place and what to write
 //! instead, and gives a [`Config`] only when there is none. This module knows workloads by [`Catalogue`] alone.
 
 mod ad_hoc;
@@ -9,6 +9,7 @@ mod benchmark;
 mod catalogue;
 mod load;
 mod matrix;
+mod preset;
 mod problem;
 mod read;
 mod sections;
@@ -26,6 +27,7 @@ pub use ad_hoc::ad_hoc;
 pub use benchmark::Case;
 pub use catalogue::{Catalogue, ParameterError};
 pub use load::{Loaded, MAIN_FILE, built_in, load};
+pub use preset::presets;
 pub use problem::Problem;
 pub use sections::{Filter, Listen, LogLevel, LogTo, PeakDisks, Sample, Server, Store};
 pub use server_target::{Binlog, Endpoint, Role, ServerTarget};

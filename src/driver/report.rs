@@ -11,9 +11,10 @@ use crate::record::{CaseResult, EncodedHistogram, Generator, Interval, Load, Loa
 
 use super::client::{Control, Message, Why};
 use super::part::{Part, nanoseconds};
+use super::process::{CpuTime, peak_memory_bytes};
 use super::reading::{Reading, merge, seconds};
 use super::schedule::Due;
-use super::{DriveError, Observed, Pace, Plan, clock, process};
+use super::{DriveError, Observed, Pace, Plan, clock};
 
 /// Fewer operations than this say nothing about the share that fails, before the end.
 const JUDGED_FROM: u64 = 100;
@@ -96,7 +97,7 @@ impl Reporter<'_> {
     pub(super) fn report(mut self, parts: &[Part], start: u64) -> Result<CaseResult, DriveError> {
         let mut result = None;
         for part in parts {
-            let cpu_before = process::cpu_seconds();
+            let cpu_before = CpuTime::so_far();
             let mut watched = Watched::new(part, start);
             if !part.warm_up && clock::now() < watched.from && self.clients == 0 {
                 break;
@@ -183,16 +184,16 @@ impl Reporter<'_> {
         (self.observe)(Observed {
             warm_up: watched.part.warm_up,
             clients: self.clients,
-            cpu_seconds: process::cpu_seconds(),
+            cpu_seconds: CpuTime::so_far().total(),
             interval,
         });
     }
 
-    fn result(&mut self, mut watched: Watched<'_>, cpu_before: f64) -> CaseResult {
+    fn result(&mut self, mut watched: Watched<'_>, cpu_before: CpuTime) -> CaseResult {
         let part = watched.part;
         let total = watched.last.clone();
         let measured = seconds(total.at - watched.from);
-        let cpu = process::cpu_seconds() - cpu_before;
+        let cpu = CpuTime::so_far().since(cpu_before);
         let operations = total.completed.max(1) as f64;
         let mut histograms = BTreeMap::new();
         total.response(part, &mut self.histogram);
@@ -219,9 +220,11 @@ impl Reporter<'_> {
             lag,
             errors: total.errors(),
             generator: Generator {
-                cpu_seconds: cpu,
-                cpu_seconds_per_operation: if total.completed > 0 { cpu / operations } else { 0.0 },
-                peak_memory_bytes: process::peak_memory_bytes(),
+                cpu_seconds: cpu.total(),
+                user_cpu_seconds: cpu.user,
+                system_cpu_seconds: cpu.system,
+                cpu_seconds_per_operation: if total.completed > 0 { cpu.total() / operations } else { 0.0 },
+                peak_memory_bytes: peak_memory_bytes(),
             },
             intervals: watched.intervals,
             histograms,

@@ -69,6 +69,8 @@ fn result(model: LoadModel) -> CaseResult {
         errors: Errors { failed: 2, retried: 3, by_code: BTreeMap::from([("1213".to_owned(), 3)]) },
         generator: Generator {
             cpu_seconds: 0.5,
+            user_cpu_seconds: 0.25,
+            system_cpu_seconds: 0.25,
             cpu_seconds_per_operation: 0.00025,
             peak_memory_bytes: 10 << 20,
         },

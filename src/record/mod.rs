@@ -314,6 +314,12 @@ pub struct Errors {
 pub struct Generator {
     /// User and system CPU time of the load process in the measured part, in seconds.
     pub cpu_seconds: f64,
+    /// Its user part; 0 in records of versions that did not tell the parts apart.
+    #[serde(default)]
+    pub user_cpu_seconds: f64,
+    /// Its system part; likewise.
+    #[serde(default)]
+    pub system_cpu_seconds: f64,
     /// The same by operation, in seconds.
     pub cpu_seconds_per_operation: f64,
     /// Largest resident memory of the load process, in bytes.
