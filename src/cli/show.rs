@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::source::Source;
 use super::{Common, Output, text};
 use crate::exit::{Ended, Exit};
-use crate::record::{CaseView, LoadModel, Outcome, Percentiles, ResultView, RunView};
+use crate::record::{CaseView, LoadModel, Measured, Outcome, Percentiles, ResultView, RunView};
 use crate::text::{local_time, milliseconds, number, or_dash, table, took};
 
 /// A finished run, or one of its cases in full
@@ -144,17 +144,19 @@ fn describe_case(case: &CaseView) -> String {
 fn measured(result: &ResultView, operation: &str, line: &mut dyn FnMut(&str, String)) {
     let (load, throughput, errors) = (&result.load, &result.throughput, &result.errors);
     line("load", format!("{} loop, {} clients{}", load.model, load.clients, asked(result)));
-    line(
-        "measured",
-        format!("{:.1} s after {:.1} s of warm-up", result.measured.seconds, result.measured.warm_up_seconds),
-    );
+    line("warm-up", warm_up(&result.measured));
     let statements = throughput.statements;
     line(
         "throughput",
         format!(
-            "{} {operation}s, {}/s; {} statements: {} read, {} write, {} other",
+            "{} {operation}s, {}/s{}{}; {} statements: {} read, {} write, {} other",
             throughput.operations,
             number(throughput.per_second),
+            throughput
+                .error
+                .map(|error| format!(" (within-run error ±{:.1} %)", error * 100.0))
+                .unwrap_or_default(),
+            after_the_beginning(result),
             statements.total(),
             statements.read,
             statements.write,
@@ -177,22 +179,74 @@ fn measured(result: &ResultView, operation: &str, line: &mut dyn FnMut(&str, Str
             codes.join(", ")
         ),
     );
-    let generator = result.generator;
+    let generator = &result.generator.cost;
+    if result.failed_seconds.count > 0 {
+        line("failed in", percentiles(&result.failed_seconds));
+    }
+    if result.overflow > 0 {
+        line("overflow", format!("{} times were longer than 600 s and count as 600 s", result.overflow));
+    }
     line(
         "generator",
         format!(
-            "{:.2} s of CPU, {:.1} µs an operation, {:.1} MiB",
-            generator.cpu_seconds,
+            "{}: {:.0} % of a CPU, {:.1} µs an operation, {:.1} MiB",
+            limit(result),
+            share_of_a_cpu(result) * 100.0,
             generator.cpu_seconds_per_operation * 1e6,
             generator.peak_memory_bytes as f64 / f64::from(1 << 20)
         ),
     );
 }
 
+fn limit(result: &ResultView) -> String {
+    match &result.generator.limited_by {
+        Some(why) => format!(
+            "the limit, {why}; {}/s is a lower bound of what the target can do",
+            number(result.throughput.per_second)
+        ),
+        None => "not the limit".to_owned(),
+    }
+}
+
+fn share_of_a_cpu(result: &ResultView) -> f64 {
+    let seconds = result.measured.seconds;
+    if seconds > 0.0 { result.generator.cost.cpu_seconds / seconds } else { 0.0 }
+}
+
+/// What was left out before measuring, what was measured, and whether that was steady.
+fn warm_up(measured: &Measured) -> String {
+    let mut text = format!("{:.1} s; measured {:.1} s", measured.warm_up_seconds, measured.seconds);
+    if let (Some(cut), Some(drift)) = (measured.cut_seconds, measured.drift) {
+        if cut > 0.0 {
+            let _ = write!(text, ", the first {cut:.1} s of it not yet steady");
+        }
+        let _ = write!(text, ", drift {:+.1} %: ", drift * 100.0);
+        match &measured.not_steady {
+            Some(why) => text.push_str(&format!("not steady, {why}")),
+            None => text.push_str("steady"),
+        }
+    }
+    text
+}
+
+/// The throughput without the beginning, where there is one to leave out.
+fn after_the_beginning(result: &ResultView) -> String {
+    let cut = result.measured.cut_seconds.filter(|cut| *cut > 0.0);
+    let rate = cut.and(result.throughput.steady_per_second);
+    rate.map(|rate| format!(", {}/s once steady", number(rate))).unwrap_or_default()
+}
+
 fn asked(result: &ResultView) -> String {
-    let Some(rate) = result.load.asked_per_second else { return String::new() };
-    let overloaded = if result.load.overloaded { ", overloaded: not all of it was achieved" } else { "" };
-    format!(", {rate}/s asked, {} never sent{overloaded}", result.load.never_sent)
+    let load = &result.load;
+    let Some(rate) = load.asked_per_second else { return String::new() };
+    let overloaded = if load.overloaded { ", overloaded: not all of it was achieved" } else { "" };
+    let ages = match (load.never_sent_oldest_seconds, load.never_sent_youngest_seconds) {
+        (Some(oldest), Some(youngest)) => {
+            format!(" (due {} to {} ms at the end)", milliseconds(youngest), milliseconds(oldest))
+        }
+        _ => String::new(),
+    };
+    format!(", {rate}/s asked, {} never sent{ages}{overloaded}", load.never_sent)
 }
 
 fn percentiles(p: &Percentiles) -> String {
@@ -200,5 +254,8 @@ fn percentiles(p: &Percentiles) -> String {
         [("p50", p.p50), ("p90", p.p90), ("p95", p.p95), ("p99", p.p99), ("p99.9", p.p99_9), ("max", p.max)];
     let each: Vec<String> =
         named.iter().map(|(name, value)| format!("{name} {}", or_dash(*value, milliseconds))).collect();
-    format!("{} ms", each.join("  "))
+    let beyond = [p.beyond.p50, p.beyond.p90, p.beyond.p95, p.beyond.p99, p.beyond.p99_9];
+    let absent = named.iter().zip(beyond).find(|((_, value), _)| p.count > 0 && value.is_none());
+    let needs = absent.map(|((name, _), has)| format!(" ({name} needs 10 samples beyond it, has {has})"));
+    format!("{} ms{}", each.join("  "), needs.unwrap_or_default())
 }
