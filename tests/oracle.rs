@@ -9,6 +9,7 @@
 mod common;
 mod fake_server;
 
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,9 @@ use serde_json::{Value, json};
 
 use common::{Flavour, Server};
 use fake_server::FakeServer;
+
+/// The tests of this file measure: one at a time.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// Length of the load in seconds.
 const TIME: f64 = 10.0;
@@ -64,6 +68,7 @@ fn shown(p: &Percentiles) -> String {
 
 #[test]
 fn a_fake_server_that_freezes_for_a_second_is_seen_by_those_who_had_to_wait() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let server = FakeServer::start(Duration::from_millis(1), Duration::from_secs(5), Duration::from_secs(1));
     let result = load(&server.access(), json!({}));
     check_accounting(&result);
@@ -75,6 +80,7 @@ fn a_fake_server_that_freezes_for_a_second_is_seen_by_those_who_had_to_wait() {
 
 #[test]
 fn a_closed_loop_hides_the_freeze_of_a_fake_server() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let server = FakeServer::start(Duration::from_millis(1), Duration::from_secs(1), Duration::from_secs(1));
     let result = load(&server.access(), json!({"rate": 0, "time": "4s"}));
     assert!(result.response.p99_9.unwrap() < 0.5, "{}", shown(&result.response));
@@ -85,6 +91,7 @@ fn a_closed_loop_hides_the_freeze_of_a_fake_server() {
 fn slow_table(server: &Server) -> Access {
     server.setup(&[
         "CREATE DATABASE load_of_test",
+        "USE load_of_test",
         "CREATE TABLE load_of_test.row_of_test (id INTEGER PRIMARY KEY, c CHAR(120))",
         "INSERT INTO load_of_test.row_of_test SELECT seq, 'c' FROM seq_1_to_100",
         "CREATE VIEW load_of_test.sbtest1 AS \
@@ -98,6 +105,7 @@ fn a_real_server_that_is_stopped_for_a_second_is_seen_by_those_who_had_to_wait()
     if Flavour::MariaDb.program().is_none() {
         return;
     }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let server = Server::start(Flavour::MariaDb, &[]);
     let access = slow_table(&server);
     let capacity = load(&access, json!({"rate": 0, "time": "2s"})).per_second;
