@@ -37,6 +37,11 @@ pub(super) fn peak_memory_bytes() -> u64 {
     std::fs::read_to_string("/proc/self/status").ok().and_then(|status| peak_in(&status)).unwrap_or(0)
 }
 
+/// CPUs that this process may use at once, by its affinity and its control group.
+pub(super) fn cpus() -> f64 {
+    std::thread::available_parallelism().map_or(0.0, |cpus| cpus.get() as f64)
+}
+
 fn peak_in(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

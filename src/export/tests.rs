@@ -12,7 +12,7 @@ use super::*;
 use crate::inventory::Filesystem;
 use crate::record::{
     CaseRecord, CaseResult, Errors, Event, Failure, Generator, Interval, LIVE_BUCKETS_SECONDS, Load,
-    LoadModel, Outcome, Percentiles, Profile, RunId, RunRecord, Stage, Statements, Trigger,
+    LoadModel, Outcome, Percentiles, Profile, RunId, RunRecord, Stage, Statements, Steady, Trigger,
 };
 use crate::run::{Begun, Live, SuiteCounters};
 use crate::sample::{
@@ -43,6 +43,7 @@ fn percentiles() -> Percentiles {
         p99: Some(0.006),
         p99_9: None,
         max: Some(0.044),
+        ..Percentiles::default()
     }
 }
 
@@ -53,6 +54,8 @@ fn result(model: LoadModel) -> CaseResult {
             clients: 4,
             asked_per_second: (model == LoadModel::Open).then_some(200.0),
             never_sent: 0,
+            never_sent_oldest_seconds: None,
+            never_sent_youngest_seconds: None,
             overloaded: false,
         },
         seconds: 10.0,
@@ -66,6 +69,12 @@ fn result(model: LoadModel) -> CaseResult {
         response: percentiles(),
         service: percentiles(),
         lag: Percentiles::default(),
+        failed: Percentiles::default(),
+        overflow: 0,
+        steady: Some(Steady { steady: true, cut_seconds: 0.0, per_second: 200.0, drift: 0.006, why: None }),
+        error: Some(0.008),
+        limited: false,
+        limited_by: None,
         errors: Errors { failed: 2, retried: 3, by_code: BTreeMap::from([("1213".to_owned(), 3)]) },
         generator: Generator {
             cpu_seconds: 0.5,
@@ -73,6 +82,7 @@ fn result(model: LoadModel) -> CaseResult {
             system_cpu_seconds: 0.25,
             cpu_seconds_per_operation: 0.00025,
             peak_memory_bytes: 10 << 20,
+            ..Generator::default()
         },
         intervals: Vec::new(),
         histograms: BTreeMap::new(),
