@@ -8,7 +8,7 @@ use super::options::{Operation, Options, Order, Scope};
 use super::{WORD, buffer};
 use crate::driver::random::Random;
 use crate::driver::{Failed, Tally, Worker};
-use crate::system::Mapping;
+use crate::system::{Mapping, store_words_left};
 
 /// What the threads share.
 pub(super) struct Shared<'a> {
@@ -75,7 +75,7 @@ impl Worker for Passes<'_> {
         let bytes = self.words.len() as u64 * WORD;
         match (self.order, self.operation) {
             (Order::Seq, Operation::Read) => read_in_order(self.words),
-            (Order::Seq, Operation::Write) => write_in_order(self.words),
+            (Order::Seq, Operation::Write) => store_words_left(self.words),
             (Order::Seq, Operation::None | Operation::Copy) => touch_nothing(self.words),
             (Order::Rnd, operation) => at_random(self.words, &mut self.random, operation),
         }
@@ -100,16 +100,6 @@ impl Worker for Passes<'_> {
 fn read_in_order(words: &[AtomicU64]) {
     for word in words {
         word.load(Ordering::Relaxed);
-    }
-}
-
-/// Stores the number of words that are left, as sysbench does.
-#[inline(never)]
-fn write_in_order(words: &[AtomicU64]) {
-    let mut left = words.len() as u64;
-    for word in words {
-        word.store(left, Ordering::Relaxed);
-        left -= 1;
     }
 }
 

@@ -135,7 +135,7 @@ mod tests {
             .take(lines)
             .collect();
             assert_eq!((met.len(), at), (lines, 0));
-            assert!(met.iter().all(|word| *word as usize % LINE == 0));
+            assert!(met.iter().all(|word| (*word as usize).is_multiple_of(LINE)));
         }
     }
 
