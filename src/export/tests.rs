@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::*;
-use crate::inventory::Filesystem;
+use crate::inventory::{CardFacts, DiskFacts, Filesystem, Hardware};
 use crate::record::{
     CaseRecord, CaseResult, Errors, Event, Failure, Generator, Interval, LIVE_BUCKETS_SECONDS, Load,
     LoadModel, Outcome, Percentiles, Profile, RunId, RunRecord, Stage, Statements, Trigger,
@@ -319,6 +319,26 @@ fn process() -> SelfProcess {
     }
 }
 
+fn hardware() -> Hardware {
+    let known = |text: &str| Some(text.to_owned());
+    let disk = DiskFacts {
+        model: known("ST4000NM0035"),
+        serial: known("0a1b2c3d"),
+        firmware: known("TN05"),
+        rotational: known("1"),
+        scheduler: known("mq-deadline"),
+        write_cache: known("write back"),
+        link_speed: Some(3e8),
+        link_speed_maximum: Some(6e8),
+    };
+    let card = CardFacts { driver: known("ixgbe"), duplex: known("full") };
+    Hardware {
+        disks: BTreeMap::from([("sda".to_owned(), disk)]),
+        cards: BTreeMap::from([("eth0".to_owned(), card)]),
+        ..Hardware::default()
+    }
+}
+
 fn filesystem() -> Filesystem {
     Filesystem {
         device: "/dev/sda2".to_owned(),
@@ -385,6 +405,7 @@ fn full() -> Snapshot {
         per_cpu_limit: 8,
         filesystems: vec![filesystem()],
         facts: Arc::new(facts.map(|name| (name.to_owned(), format!("the {name}"))).into_iter().collect()),
+        hardware: Arc::new(hardware()),
         cpus: Some(2),
     }
 }
