@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::inventory::Filesystem;
+use crate::inventory::{Filesystem, Hardware};
 use crate::record::{CaseRecord, Profile, RunRecord};
 use crate::run::{LiveCase, SuiteCounters};
 use crate::sample::{Peak, Sample, SelfProcess};
@@ -56,6 +56,8 @@ pub struct Snapshot {
     pub filesystems: Vec<Filesystem>,
     /// Facts of the host that explain its numbers.
     pub facts: Arc<BTreeMap<String, String>>,
+    /// Facts of its disks and network cards.
+    pub hardware: Arc<Hardware>,
     /// CPUs the daemon may use.
     pub cpus: Option<u32>,
 }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::*;
-use crate::inventory::Filesystem;
+use crate::inventory::{CardFacts, DiskFacts, Filesystem, Hardware};
 use crate::record::{
     CaseRecord, CaseResult, Errors, Event, Failure, Generator, Interval, LIVE_BUCKETS_SECONDS, Load,
     LoadModel, Outcome, Percentiles, Profile, RunId, RunRecord, Stage, Statements, Steady, Trigger,
@@ -244,8 +244,18 @@ fn disk() -> Disk {
     }
 }
 
-fn host() -> Sample {
+fn card() -> Network {
     let traffic = Traffic { bytes: 1 << 40, packets: 2, errors: 3, drops: 4 };
+    Network {
+        device: "eth0".into(),
+        receive: traffic,
+        transmit: traffic,
+        speed: Some(125_000_000),
+        up: Some(true),
+    }
+}
+
+fn host() -> Sample {
     let (one, two) = (Some(1), Some(2));
     Sample {
         cpu: reading(Cpu {
@@ -259,13 +269,7 @@ fn host() -> Sample {
         }),
         load: reading(LoadAverage { one: 0.5, five: 0.25, fifteen: 0.125 }),
         disks: reading(vec![disk()]),
-        networks: reading(vec![Network {
-            device: "eth0".into(),
-            receive: traffic,
-            transmit: traffic,
-            speed: Some(125_000_000),
-            up: Some(true),
-        }]),
+        networks: reading(vec![card()]),
         memory: reading(Memory {
             total: one,
             free: one,
@@ -327,6 +331,26 @@ fn process() -> SelfProcess {
         max_fds: Some(1024),
         start_time: 1_800_000_000.25,
         threads: 7,
+    }
+}
+
+fn hardware() -> Hardware {
+    let known = |text: &str| Some(text.to_owned());
+    let disk = DiskFacts {
+        model: known("ST4000NM0035"),
+        serial: known("0a1b2c3d"),
+        firmware: known("TN05"),
+        rotational: known("1"),
+        scheduler: known("mq-deadline"),
+        write_cache: known("write back"),
+        link_speed: Some(3e8),
+        link_speed_maximum: Some(6e8),
+    };
+    let card = CardFacts { driver: known("ixgbe"), duplex: known("full") };
+    Hardware {
+        disks: BTreeMap::from([("sda".to_owned(), disk)]),
+        cards: BTreeMap::from([("eth0".to_owned(), card)]),
+        ..Hardware::default()
     }
 }
 
@@ -396,6 +420,7 @@ fn full() -> Snapshot {
         per_cpu_limit: 8,
         filesystems: vec![filesystem()],
         facts: Arc::new(facts.map(|name| (name.to_owned(), format!("the {name}"))).into_iter().collect()),
+        hardware: Arc::new(hardware()),
         cpus: Some(2),
     }
 }
@@ -471,6 +496,54 @@ fn a_scrape_of_a_known_host_is_known() {
 #[test]
 fn the_documentation_is_the_table() {
     assert_same_file("docs/metrics.md", &document());
+}
+
+/// How many series are added by what `add` puts into a snapshot, which has some of it already.
+fn added(before: &Snapshot, add: impl FnOnce(&mut Snapshot)) -> usize {
+    let mut after = before.clone();
+    add(&mut after);
+    series(&text(after)).len() - series(&text(before.clone())).len()
+}
+
+/// Changes the host's sample.
+fn change(now: &mut Snapshot, change: impl FnOnce(&mut Sample)) {
+    let mut host = Sample::clone(now.host.as_ref().unwrap());
+    change(&mut host);
+    now.host = Some(Arc::new(host));
+}
+
+#[test]
+fn the_documented_growth_is_that_of_the_table() {
+    let mut bare = full();
+    change(&mut bare, |host| {
+        host.cpu.as_mut().unwrap().values.cpus.clear();
+        host.disks = None;
+        host.networks = None;
+    });
+    bare.peaks.retain(|peak| peak.device.is_none());
+    bare.filesystems.clear();
+    (bare.suites, bare.results, bare.live) = (Vec::new(), Vec::new(), Vec::new());
+    let of_device =
+        |wanted: fn(Measure) -> bool| peaks().into_iter().filter(move |peak| wanted(peak.measure));
+    let counted = [
+        series(&text(bare.clone())).len(),
+        added(&bare, |now| change(now, |host| host.cpu.as_mut().unwrap().values.cpus.push(times(0)))),
+        added(&bare, |now| change(now, |host| host.disks = reading(vec![disk()]))),
+        added(&bare, |now| now.peaks.extend(of_device(Measure::is_of_disks))),
+        added(&bare, |now| change(now, |to| to.networks = reading(vec![Network { speed: None, ..card() }]))),
+        added(&bare, |now| {
+            change(now, |to| to.networks = reading(vec![card()]));
+            now.peaks.extend(of_device(Measure::is_of_networks));
+        }) - added(&bare, |now| {
+            change(now, |to| to.networks = reading(vec![Network { speed: None, ..card() }]))
+        }),
+        added(&bare, |now| now.filesystems.push(filesystem())),
+        added(&bare, |now| now.suites.push(suite())),
+        added(&bare, |now| now.results.push(case("oltp", Some("main"), LoadModel::Open))),
+        added(&bare, |now| now.live = live()),
+    ];
+    let documented: Vec<usize> = document::GROWTH.iter().map(|(_, series)| *series).collect();
+    assert_eq!(counted.as_slice(), documented);
 }
 
 #[test]

@@ -145,6 +145,7 @@ async fn snapshot(shared: &Shared, patience: Duration) -> Snapshot {
         per_cpu_limit: config.sample.per_cpu_limit as usize,
         filesystems,
         facts: Arc::clone(&services.facts),
+        hardware: Arc::clone(&services.hardware.borrow()),
         cpus: cpus(),
     }
 }
@@ -153,7 +154,7 @@ fn sum(counters: &Counters, guard: &str, counted: fn(&SuiteCounters) -> &BTreeMa
     counters.values().filter_map(|one| counted(one).get(guard)).sum()
 }
 
-/// Those of the sampler, read at each scrape, and the cached one of filesystems.
+/// Those of the sampler, read at each scrape, and the cached ones of filesystems and of the inventory.
 fn collectors(shared: &Shared, filesystems: &[Filesystem]) -> Vec<CollectorStatus> {
     let services = &shared.services;
     let sampled = services.sampler.collectors().into_iter().map(|state| CollectorStatus {
@@ -168,7 +169,14 @@ fn collectors(shared: &Shared, filesystems: &[Filesystem]) -> Vec<CollectorStatu
         duration: filesystems.iter().map(|one| one.took).max().unwrap_or_default(),
         cached: filesystems.iter().map(|one| one.read_at).min(),
     };
-    sampled.chain([filesystem]).collect()
+    let hardware = Arc::clone(&services.hardware.borrow());
+    let inventory = CollectorStatus {
+        name: "inventory",
+        success: true,
+        duration: hardware.took,
+        cached: hardware.read_at,
+    };
+    sampled.chain([filesystem, inventory]).collect()
 }
 
 /// The peaks of the host, and of the disks that are to have some.

@@ -2,10 +2,12 @@
 
 mod disks;
 mod filesystems;
+mod hardware;
 mod host;
 mod machine;
 mod mounts;
 
 pub use filesystems::{Filesystem, Filesystems};
+pub use hardware::{CardFacts, DiskFacts, Hardware};
 pub use host::{HostFacts, facts};
 pub use machine::machine_id;

@@ -91,6 +91,11 @@ impl Measure {
         )
     }
 
+    /// Whether it is one of network cards.
+    pub const fn is_of_networks(self) -> bool {
+        matches!(self, Measure::ReceiveUtilization | Measure::TransmitUtilization)
+    }
+
     /// The upper bounds by which samples are counted.
     pub const fn bounds(self) -> &'static [f64; BOUNDS] {
         match self {
@@ -215,7 +220,7 @@ fn since(end: Moment, window: Span) -> Moment {
 /// Whether a sample has the device, and knows the speed of a card.
 fn is_there(measure: Measure, device: Option<&DeviceName>, sample: &Sample) -> bool {
     let Some(device) = device else { return true };
-    if matches!(measure, Measure::ReceiveUtilization | Measure::TransmitUtilization) {
+    if measure.is_of_networks() {
         let mut cards = sample.networks.iter().flat_map(|cards| &cards.values);
         return cards.any(|card| card.device == *device && card.speed.is_some());
     }

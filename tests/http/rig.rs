@@ -248,6 +248,7 @@ impl Rig {
             runner: runner.clone(),
             store,
             sampler,
+            hardware: watch::channel(Arc::default()).1,
             filesystems: Arc::new(Mutex::new(filesystems)),
             next_runs: Arc::clone(&next_runs),
             facts: Arc::new(BTreeMap::from([("kernel".to_owned(), "6.1 <script>".to_owned())])),
