@@ -11,8 +11,9 @@ mod facts;
 mod owned;
 mod privileges;
 mod scratch;
-#[allow(dead_code, reason = "the connections that speak it follow")]
+mod session_rules;
 mod tls;
+mod wire;
 
 pub use access::{Access, Secret, Tls, read_password};
 pub use client::{Answer, Bind, Client, Statement};
@@ -21,3 +22,4 @@ pub use facts::facts;
 pub use owned::{DaemonIdentity, OwnedSchema, OwnershipError, PreparedTarget};
 pub use privileges::excess_privileges;
 pub use scratch::{Asker, ScratchOptions, ScratchServer, recover};
+pub use wire::{LoadConnection, LoadStatement};
