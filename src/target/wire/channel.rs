@@ -85,10 +85,7 @@ impl Channel {
 
     /// Puts another stream in the place of this one, as TLS does. What came before it in the clear was not sent
     /// by the peer that TLS proves, so there must be none.
-    pub(super) fn replace(
-        self,
-        change: impl FnOnce(Stream) -> io::Result<Stream>,
-    ) -> io::Result<Channel> {
+    pub(super) fn replace(self, change: impl FnOnce(Stream) -> io::Result<Stream>) -> io::Result<Channel> {
         if !self.held.is_empty() || self.unread > 0 || self.continued {
             return Err(not_understood("more than a greeting came before TLS"));
         }

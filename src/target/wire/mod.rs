@@ -84,7 +84,11 @@ impl LoadConnection {
     /// # Errors
     /// What the server said, that there is no connection, or that the answer took too long.
     #[inline]
-    pub fn execute(&mut self, statement: &mut LoadStatement, values: &[Bind<'_>]) -> Result<Answer, SqlError> {
+    pub fn execute(
+        &mut self,
+        statement: &mut LoadStatement,
+        values: &[Bind<'_>],
+    ) -> Result<Answer, SqlError> {
         if values.len() != statement.parameters() {
             let (takes, given) = (statement.parameters(), values.len());
             return Err(SqlError::new(
