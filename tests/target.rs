@@ -5,7 +5,11 @@ mod common;
 
 #[path = "target/client.rs"]
 mod client;
+#[path = "target/login.rs"]
+mod login;
 #[path = "target/owned.rs"]
 mod owned;
 #[path = "target/scratch.rs"]
 mod scratch;
+#[path = "target/tls.rs"]
+mod tls;

@@ -12,6 +12,7 @@ mod matrix;
 mod problem;
 mod read;
 mod sections;
+mod server_target;
 mod source;
 mod suite;
 mod target;
@@ -27,9 +28,10 @@ pub use catalogue::{Catalogue, ParameterError};
 pub use load::{Loaded, MAIN_FILE, built_in, load};
 pub use problem::Problem;
 pub use sections::{Filter, Listen, LogLevel, LogTo, Sample, Server, Store};
+pub use server_target::{Binlog, Endpoint, Role, ServerTarget};
 pub use source::Sources;
 pub use suite::{AD_HOC, Missed, OnFailure, Overlap, Schedule, Suite};
-pub use target::{Binlog, Endpoint, Role, ScratchTarget, ServerTarget, Target, TargetKind};
+pub use target::{ScratchTarget, Target, TargetKind};
 
 /// A configuration without a problem, every default filled in.
 #[derive(Debug, Clone, PartialEq, Serialize)]

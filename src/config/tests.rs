@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::fake_catalogue::FakeCatalogue;
 use super::*;
-use crate::record::Profile;
+use crate::record::{Profile, TlsMode};
 use crate::units::Span;
 
 const SHIPPED: &str = include_str!("../../packaging/benchd.toml");
@@ -119,6 +119,35 @@ fn the_shipped_file_has_every_key() {
         let missing: Vec<&str> = known.split(", ").filter(|key| !keys.contains_key(*key)).collect();
         assert!(missing.is_empty(), "[{table}] lacks {missing:?}");
     }
+}
+
+#[test]
+fn a_defaults_file_may_say_what_a_server_target_does_not() {
+    let server = |keys: &str| {
+        let text = format!("[target.m]\nkind = \"server\"\n{keys}");
+        match config(&text).targets.remove("m") {
+            Some(Target::Server(server)) => server,
+            other => panic!("{other:?}"),
+        }
+    };
+    let silent = server("defaults_file = \"/my.cnf\"");
+    assert_eq!((&silent.endpoint, &silent.user, silent.tls), (&None, &None, None));
+    let own = server("defaults_file = \"/my.cnf\"\nhost = \"h\"\nuser = \"u\"\ntls = \"verify_identity\"");
+    assert_eq!((own.user.as_deref(), own.tls), (Some("u"), Some(TlsMode::VerifyIdentity)));
+    assert_eq!(own.endpoint, Some(Endpoint::Tcp { host: "h".to_owned(), port: 3306 }));
+    let without = server("host = \"h\"");
+    assert_eq!((without.user.as_deref(), without.tls), (Some("benchd"), Some(TlsMode::Preferred)));
+}
+
+#[test]
+fn tls_that_a_socket_does_not_have_is_noted() {
+    let notes = |tls: &str| {
+        let text = format!("[target.m]\nkind = \"server\"\nsocket = \"/s\"\ntls = \"{tls}\"");
+        load_texts(&[&text]).unwrap().notes
+    };
+    assert!(notes("preferred").is_empty() && notes("disabled").is_empty());
+    assert_eq!(notes("required")[0].problem, "over a socket nothing is encrypted");
+    assert_eq!(notes("required")[0].key, "target.m.tls");
 }
 
 #[test]

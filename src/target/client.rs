@@ -11,7 +11,9 @@ use tokio::time::timeout;
 
 use super::access::Access;
 use super::error::{ErrorClass, SqlError};
+use super::relay::Relay;
 use super::session_rules;
+use super::tls;
 use crate::units::Span;
 
 /// The largest packet sent or taken. Given, so that the crate does not ask the server for its own limit on every
@@ -64,6 +66,8 @@ pub struct Statement(mysql_async::Statement);
 #[derive(Debug)]
 pub struct Client {
     conn: Option<Conn>,
+    /// What carries the connection when it is encrypted.
+    relay: Option<Relay>,
     runtime: Option<Runtime>,
     access: Access,
     id: u32,
@@ -83,18 +87,16 @@ impl Client {
 
     /// Connects and leaves the session as the server made it.
     fn open(access: &Access, limit: Span) -> Result<Client, SqlError> {
-        let options = options(access)?;
         let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| {
             SqlError::new(
                 ErrorClass::Other,
                 format!("no runtime for a connection to {}: {error}", access.address()),
             )
         })?;
-        let conn = runtime.block_on(login(access, options, limit));
-        match conn {
-            Ok(conn) => {
+        match runtime.block_on(limited(limit, login(access))).unwrap_or_else(|| Err(late(access, limit))) {
+            Ok((conn, relay)) => {
                 let id = conn.id();
-                Ok(Client { conn: Some(conn), runtime: Some(runtime), access: access.clone(), id })
+                Ok(Client { conn: Some(conn), relay, runtime: Some(runtime), access: access.clone(), id })
             }
             Err(error) => {
                 runtime.shutdown_background();
@@ -156,7 +158,14 @@ impl Client {
     fn leave(&mut self) -> Result<(), SqlError> {
         let conn = self.conn.take().ok_or_else(SqlError::no_connection)?;
         let runtime = self.runtime.as_ref().ok_or_else(SqlError::no_connection)?;
-        let left = runtime.block_on(limited(KILL_LIMIT, conn.disconnect()));
+        let relay = self.relay.take();
+        let left = runtime.block_on(limited(KILL_LIMIT, async {
+            let left = conn.disconnect().await;
+            if let Some(relay) = relay {
+                relay.end().await;
+            }
+            left
+        }));
         left.unwrap_or(Ok(())).map_err(|error| SqlError::in_use(&error))
     }
 
@@ -230,23 +239,31 @@ pub(super) fn late(access: &Access, limit: Span) -> SqlError {
     SqlError::not_connected(access, ErrorClass::Timeout, &found, advice)
 }
 
-/// Connects within the limit. The crate panics on some answers of a server, so it runs in a task of its own,
-/// where a panic becomes an error.
-async fn login(access: &Access, options: Opts, limit: Span) -> Result<Conn, SqlError> {
-    let mut task = tokio::spawn(Conn::new(options));
-    match limited(limit, &mut task).await {
-        Some(Ok(Ok(conn))) => Ok(conn),
-        Some(Ok(Err(error))) => Err(SqlError::connecting(access, &error)),
-        Some(Err(_)) => {
+/// Connects, encrypted as the access says. The crate panics on some answers of a server, so it runs in a task of its
+/// own, where a panic becomes an error; that task and the relay's end with the runtime.
+async fn login(access: &Access) -> Result<(Conn, Option<Relay>), SqlError> {
+    let mut relay = relay(access).await?;
+    let options = options(access, relay.as_ref())?;
+    match tokio::spawn(Conn::new(options)).await {
+        Ok(Ok(conn)) => Ok((conn, relay)),
+        Ok(Err(error @ mysql_async::Error::Server(_))) => Err(SqlError::connecting(access, &error)),
+        Ok(Err(error)) => {
+            let of_tls = relay.as_mut().and_then(Relay::failure);
+            Err(of_tls.unwrap_or_else(|| SqlError::connecting(access, &error)))
+        }
+        Err(_) => {
             let found = "the client library failed on what the server answered";
             let advice =
                 "see that a MySQL or MariaDB server answers there, or use an account that logs in otherwise";
             Err(SqlError::not_connected(access, ErrorClass::Other, found, advice))
         }
-        None => {
-            task.abort();
-            Err(late(access, limit))
-        }
+    }
+}
+
+async fn relay(access: &Access) -> Result<Option<Relay>, SqlError> {
+    match tls::wanted(access)? {
+        Some(config) => Relay::open(access, config).await,
+        None => Ok(None),
     }
 }
 
@@ -263,16 +280,21 @@ pub(super) fn attributes(access: &Access) -> HashMap<String, String> {
     attributes
 }
 
-fn options(access: &Access) -> Result<Opts, SqlError> {
-    let socket = access.socket.as_ref().map(|socket| {
-        socket.to_str().ok_or_else(|| {
+/// How the crate connects: to the relay, or to the server itself.
+fn options(access: &Access, relay: Option<&Relay>) -> Result<Opts, SqlError> {
+    let socket = match (relay, &access.socket) {
+        (Some(relay), _) => Some(relay.socket()),
+        (None, Some(socket)) => Some(socket.to_str().ok_or_else(|| {
             let found = "the socket's path is not UTF-8";
             SqlError::not_connected(access, ErrorClass::Connection, found, "use a path that is")
-        })
-    });
+        })?),
+        (None, None) => None,
+    };
     let builder = OptsBuilder::default()
         .prefer_socket(false)
-        .socket(socket.transpose()?)
+        .socket(socket)
+        // A password goes out as it is under encryption only.
+        .enable_cleartext_plugin(relay.is_some())
         .ip_or_hostname(access.host.clone())
         .tcp_port(access.port)
         .user(Some(access.user.clone()))

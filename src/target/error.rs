@@ -98,7 +98,7 @@ impl SqlError {
     fn unknown_plugin(access: &Access, name: &str) -> SqlError {
         let found = format!("the account needs the authentication plugin `{name}`");
         let advice = "use an account with caching_sha2_password, mysql_native_password, ed25519, parsec or a login \
-                      by socket";
+                      by socket; over TLS sha256_password and mysql_clear_password will do too";
         SqlError::not_connected(access, ErrorClass::Denied, &found, advice)
     }
 

@@ -5,11 +5,13 @@
 
 mod access;
 mod client;
+mod defaults;
 mod durable;
 mod error;
 mod facts;
 mod owned;
 mod privileges;
+mod relay;
 mod scratch;
 mod session_rules;
 mod tls;
@@ -17,6 +19,7 @@ mod wire;
 
 pub use access::{Access, Secret, Tls, read_password};
 pub use client::{Answer, Bind, Client, Statement};
+pub use defaults::{Defaults, read_defaults};
 pub use error::{ErrorClass, SqlError};
 pub use facts::facts;
 pub use owned::{DaemonIdentity, OwnedSchema, OwnershipError, PreparedTarget};

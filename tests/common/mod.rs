@@ -2,7 +2,7 @@
 //! as an unprivileged account when the tests run as root, and ends it by its process id.
 //!
 //! A server that this machine does not have is skipped loudly: one line to standard error and one to
-//! `target/tmp/skipped`. `BENCHD_REQUIRE=mariadb,mysql` (the default when `CI=true`, with sysbench, promtool and Prometheus) makes that a failure.
+//! `target/tmp/skipped`. `BENCHD_REQUIRE=mariadb,mysql` (the default when `CI=true`, with openssl, sysbench, promtool and Prometheus) makes that a failure.
 //! MariaDB is the one installed; MySQL is what `tests/get-mysql` put into `BENCHD_MYSQL_DIR`.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 #![allow(
@@ -13,6 +13,7 @@
     reason = "a helper of tests fails as a test does, and a skip must be seen"
 )]
 
+pub(crate) mod certificates;
 pub(crate) mod program;
 
 use std::env;
@@ -72,7 +73,7 @@ impl Flavour {
 /// Says that a test does without something, or fails where that something is required.
 pub(crate) fn skip(what: &str) {
     let required = env::var("BENCHD_REQUIRE").unwrap_or_else(|_| match env::var("CI").as_deref() {
-        Ok("true") => "mariadb,mysql,sysbench,promtool,prometheus".to_owned(),
+        Ok("true") => "mariadb,mysql,sysbench,promtool,prometheus,openssl".to_owned(),
         _ => String::new(),
     });
     let test = std::thread::current().name().unwrap_or("a test").to_owned();

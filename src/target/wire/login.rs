@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use mysql_async::{DriverError, Error};
 use mysql_common::constants::CapabilityFlags as Flags;
@@ -11,10 +10,11 @@ use mysql_common::crypto;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::{AuthPlugin, AuthSwitchRequest, HandshakePacket, HandshakeResponse, SslRequest};
 use mysql_common::proto::MySerialize;
-use tokio_rustls::rustls::ClientConfig;
 
 use super::answer::{END, Ends, OK, broken, server_error};
 use super::channel::{Channel, ERROR, Packet, not_understood};
+use super::stream::Encryption;
+use crate::record::TlsMode;
 use crate::target::Access;
 use crate::target::client::{MAX_PACKET, attributes};
 
@@ -68,12 +68,11 @@ struct Greeting {
     plugin: AuthPlugin<'static>,
 }
 
-/// Logs in over a fresh connection. TLS is used when `tls` is given and the server offers it.
+/// Logs in over a fresh connection, encrypted when that is wanted and the server offers it.
 pub(super) fn log_in(
     mut channel: Channel,
     access: &Access,
-    tls: Option<Arc<ClientConfig>>,
-    must_encrypt: bool,
+    encryption: Option<Encryption>,
 ) -> Result<(Channel, Greeted), Error> {
     let packet = channel.next()?;
     if packet.body.first() == Some(&ERROR) {
@@ -81,12 +80,12 @@ pub(super) fn log_in(
     }
     let Greeting { id, offered, nonce, plugin } = guarded(|| greeting(&packet))??;
     let mut flags = offered & WANTED;
-    if let Some(config) = tls {
+    if let Some(encryption) = encryption {
         if offered.contains(Flags::CLIENT_SSL) {
             flags |= Flags::CLIENT_SSL;
             channel.send(|buffer| SslRequest::new(flags, MAX_PACKET as u32, COLLATION).serialize(buffer))?;
-            channel = channel.replace(|stream| stream.encrypt(config, &access.host))?;
-        } else if must_encrypt {
+            channel = channel.replace(|stream| stream.encrypt(encryption))?;
+        } else if access.tls.mode != TlsMode::Preferred {
             return Err(DriverError::NoClientSslFlagFromServer.into());
         }
     }
@@ -188,6 +187,7 @@ impl Proof<'_> {
             }
             // It tells first how the password was hashed.
             AuthPlugin::MariadbParsec { .. } => Ok(Vec::new()),
+            AuthPlugin::MysqlClearPassword if channel.stream().is_encrypted() => Ok(self.clear()),
             AuthPlugin::Other(name) if **name == *SHA256 => Ok(self.first_of_sha256(channel)),
             other => Err(unknown_plugin(other.as_bytes())),
         }

@@ -12,19 +12,17 @@ mod stream;
 use std::io;
 use std::time::Instant;
 
-use mysql_async::{Error, IoError};
+use mysql_async::{DriverError, Error, IoError};
 
 use self::answer::{Ends, OK, broken, read_answer, server_error, skip_descriptions};
 use self::channel::{Channel, ERROR};
 use self::login::{Greeted, log_in};
 pub use self::statement::LoadStatement;
-use self::stream::Stream;
+use self::stream::{Encryption, Stream};
 use super::access::Access;
 use super::client::{Answer, Bind, give_up, late};
 use super::error::{ErrorClass, SqlError};
-use super::session_rules;
-use super::tls;
-use crate::record::TlsMode;
+use super::{relay, session_rules, tls};
 
 const QUIT: u8 = 0x01;
 const QUERY: u8 = 0x03;
@@ -50,13 +48,7 @@ impl LoadConnection {
     /// # Errors
     /// One sentence with what was tried, where, and what to do.
     pub fn connect(access: &Access) -> Result<LoadConnection, SqlError> {
-        let (channel, greeted) = open(access).map_err(|error| {
-            if timed_out(&error) {
-                late(access, access.connect_timeout)
-            } else {
-                SqlError::connecting(access, &error)
-            }
-        })?;
+        let (channel, greeted) = open(access)?;
         let Greeted { id, ends } = greeted;
         let mut connection = LoadConnection { channel: Some(channel), ends, access: access.clone(), id };
         session_rules::apply(access, &mut |sql| connection.query(sql))?;
@@ -149,18 +141,29 @@ impl LoadConnection {
 }
 
 /// Connects and logs in under the limit of connecting; what follows is under that of statements.
-fn open(access: &Access) -> Result<(Channel, Greeted), Error> {
+fn open(access: &Access) -> Result<(Channel, Greeted), SqlError> {
     let (limit, begun) = (access.connect_timeout.duration(), Instant::now());
-    let tls = match &access.socket {
-        Some(_) => None,
-        None => tls::client_config(&access.tls).map_err(|error| Error::Other(error.into()))?,
+    let encryption = match tls::wanted(access)? {
+        Some(config) => Some(Encryption { config, name: relay::server_name(access)? }),
+        None => None,
     };
-    let must_encrypt = access.tls.mode != TlsMode::Preferred;
-    let stream = Stream::connect(access, limit, begun)?;
-    let channel = Channel::new(stream, limit, begun);
-    let (mut channel, greeted) = log_in(channel, access, tls, must_encrypt)?;
+    let logged_in = Stream::connect(access, limit, begun)
+        .map_err(Error::from)
+        .and_then(|stream| log_in(Channel::new(stream, limit, begun), access, encryption));
+    let (mut channel, greeted) = logged_in.map_err(|error| refused(access, error))?;
     channel.set_limit(access.statement_timeout.duration());
     Ok((channel, greeted))
+}
+
+fn refused(access: &Access, error: Error) -> SqlError {
+    if timed_out(&error) {
+        return late(access, access.connect_timeout);
+    }
+    match error {
+        Error::Driver(DriverError::NoClientSslFlagFromServer) => relay::no_tls(access),
+        Error::Io(IoError::Io(error)) => relay::explain(access, error),
+        error => SqlError::connecting(access, &error),
+    }
 }
 
 fn command(command: u8, text: &str, payload: &mut Vec<u8>) {

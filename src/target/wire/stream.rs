@@ -32,6 +32,13 @@ pub(super) enum Stream {
     Tls(Box<StreamOwned<ClientConnection, Socket>>),
 }
 
+/// How TLS is spoken, and whose certificate is expected.
+#[derive(Debug)]
+pub(super) struct Encryption {
+    pub(super) config: Arc<ClientConfig>,
+    pub(super) name: ServerName<'static>,
+}
+
 impl Stream {
     /// Connects within the limit; zero is no limit.
     pub(super) fn connect(access: &Access, limit: Duration, begun: Instant) -> io::Result<Stream> {
@@ -43,9 +50,8 @@ impl Stream {
     }
 
     /// Puts TLS on a plain connection. The handshake takes place with what is next sent.
-    pub(super) fn encrypt(self, config: Arc<ClientConfig>, host: &str) -> io::Result<Stream> {
+    pub(super) fn encrypt(self, Encryption { config, name }: Encryption) -> io::Result<Stream> {
         let Stream::Plain(socket) = self else { return Ok(self) };
-        let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
         let session = ClientConnection::new(config, name).map_err(io::Error::other)?;
         Ok(Stream::Tls(Box::new(StreamOwned::new(session, socket))))
     }
