@@ -190,3 +190,6 @@ fn timed_out(error: &Error) -> bool {
     let Error::Io(IoError::Io(error)) = error else { return false };
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
+
+#[cfg(test)]
+mod tests;

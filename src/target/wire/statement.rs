@@ -19,7 +19,8 @@ pub struct LoadStatement {
 }
 
 impl LoadStatement {
-    pub(super) fn new(id: u32, parameters: u16) -> LoadStatement {
+    /// The statement to which the server gave this number, and which takes so many values.
+    pub fn new(id: u32, parameters: u16) -> LoadStatement {
         let parameters = usize::from(parameters);
         let mut head = vec![EXECUTE];
         head.extend(id.to_le_bytes());
@@ -36,7 +37,7 @@ impl LoadStatement {
     /// Appends the payload that executes it with these values, as many as it takes. Types are announced when the
     /// server does not know them yet.
     #[inline]
-    pub(super) fn write(&self, values: &[Bind<'_>], payload: &mut Vec<u8>) {
+    pub fn write(&self, values: &[Bind<'_>], payload: &mut Vec<u8>) {
         payload.extend_from_slice(&self.head);
         if values.is_empty() {
             return;
@@ -58,7 +59,7 @@ impl LoadStatement {
     /// Remembers the types of values with which it was executed well: those of a refused one may not have got
     /// through.
     #[inline]
-    pub(super) fn executed(&mut self, values: &[Bind<'_>]) {
+    pub fn executed(&mut self, values: &[Bind<'_>]) {
         if !self.knows(values) {
             self.known = values.iter().map(type_of).collect();
         }
