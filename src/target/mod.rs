@@ -13,7 +13,9 @@ mod owned;
 mod privileges;
 mod relay;
 mod scratch;
+mod session_rules;
 mod tls;
+mod wire;
 
 pub use access::{Access, Secret, Tls, read_password};
 pub use client::{Answer, Bind, Client, Statement};
@@ -23,3 +25,4 @@ pub use facts::facts;
 pub use owned::{DaemonIdentity, OwnedSchema, OwnershipError, PreparedTarget};
 pub use privileges::excess_privileges;
 pub use scratch::{Asker, ScratchOptions, ScratchServer, recover};
+pub use wire::{LoadConnection, LoadStatement};

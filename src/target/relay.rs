@@ -46,19 +46,15 @@ impl Relay {
     /// Connects to the server; `None` when it offers no TLS and the mode is content without. It is asked anew then:
     /// a connection on which the library must not send a password as it is cannot be carried.
     pub(super) async fn open(access: &Access, config: Arc<ClientConfig>) -> Result<Option<Relay>, SqlError> {
-        let name = ServerName::try_from(access.host.clone()).map_err(|_| {
-            let advice = "correct `host`, or set tls = \"disabled\"";
-            refuse(access, "`host` is no name that a certificate can have", advice)
-        })?;
+        let name = server_name(access)?;
         let (server, greeting) = greeted(access).await.map_err(|error| of_system(access, error))?;
         if greeting.first() == Some(&0xff) {
             return Err(SqlError::connecting(access, &Error::Server(server_error(&greeting))));
         }
         if !offers_tls(&greeting) {
-            let advice = "set up TLS on the server, or set tls = \"preferred\" or \"disabled\"";
             return match access.tls.mode {
                 TlsMode::Preferred => Ok(None),
-                mode => Err(refuse(access, &format!("the server offers no TLS, tls = \"{mode}\""), advice)),
+                _ => Err(no_tls(access)),
             };
         }
         // A name that is no file: the socket is gone with its last descriptor.
@@ -90,6 +86,20 @@ impl Relay {
         // It says nothing that matters any more.
         let _ = self.task.await;
     }
+}
+
+/// The host's name as a certificate can have it.
+pub(super) fn server_name(access: &Access) -> Result<ServerName<'static>, SqlError> {
+    ServerName::try_from(access.host.clone()).map_err(|_| {
+        let advice = "correct `host`, or set tls = \"disabled\"";
+        refuse(access, "`host` is no name that a certificate can have", advice)
+    })
+}
+
+/// The server offers no TLS, and the mode is not content without.
+pub(super) fn no_tls(access: &Access) -> SqlError {
+    let advice = "set up TLS on the server, or set tls = \"preferred\" or \"disabled\"";
+    refuse(access, &format!("the server offers no TLS, tls = \"{}\"", access.tls.mode), advice)
 }
 
 /// Connects by TCP and reads the server's first packet.
@@ -231,8 +241,8 @@ fn of_system(access: &Access, error: io::Error) -> SqlError {
     SqlError::connecting(access, &Error::Io(IoError::Io(error)))
 }
 
-/// What an error of the relay says about the server's certificate, and what to do.
-fn explain(access: &Access, error: io::Error) -> SqlError {
+/// What an error met while TLS began says about the server's certificate, and what to do.
+pub(super) fn explain(access: &Access, error: io::Error) -> SqlError {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let Some(tls) = inner else { return of_system(access, error) };
     match tls {

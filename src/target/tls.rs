@@ -18,11 +18,23 @@ use tokio_rustls::rustls::{
     SignatureScheme,
 };
 
-use super::access::{Tls, refuse_open_modes};
+use super::access::{Access, Tls, refuse_open_modes};
+use super::error::{ErrorClass, SqlError};
 use crate::record::TlsMode;
 
 /// No file of certificates or keys is larger; the authorities a distribution trusts take a quarter of a mebibyte.
 const MOST_BYTES: u64 = 4 << 20;
+
+/// How TLS is spoken for an access; `None` when it never is.
+pub(super) fn wanted(access: &Access) -> Result<Option<Arc<ClientConfig>>, SqlError> {
+    if access.socket.is_some() {
+        return Ok(None);
+    }
+    client_config(&access.tls).map_err(|error| {
+        let advice = "correct the target's keys that begin with tls";
+        SqlError::not_connected(access, ErrorClass::Other, &format!("{error:#}"), advice)
+    })
+}
 
 /// How TLS is spoken with a server; `None` when it never is. Whether a connection without it will do where the
 /// server offers none is the caller's to decide: only [`TlsMode::Preferred`] lets it.
