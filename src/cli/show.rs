@@ -350,7 +350,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("throughput: 9000 transactions, 150.0/s; 0 statements"), "{text}");
-        assert!(text.contains("p99.9 –  max 44.0 ms (p99.9 needs 10 samples beyond it, has 8)"), "{text}");
+        assert!(text.contains("p99.9 –  max 44.00 ms (p99.9 needs 10 samples beyond it, has 8)"), "{text}");
         assert!(!text.contains("overflow") && !text.contains("failed in"), "{text}");
     }
 
@@ -376,7 +376,7 @@ mod tests {
             "measured 60.0 s, the first 5.0 s of it not yet steady, drift -6.0 %: not steady, the throughput changed",
             "150.0/s (within-run error ±0.8 %), 160.0/s once steady",
             "generator: the limit, it used 96 % of its 2 CPUs (limit 80 %); 150.0/s is a lower bound",
-            "3000 never sent (due 4.00 to 15000 ms at the end), overloaded",
+            "3000 never sent (due 4.00 to 15,000 ms at the end), overloaded",
             "failed in: p50 2.00",
             "overflow: 2 times were longer than 600 s",
         ] {
