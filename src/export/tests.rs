@@ -522,11 +522,17 @@ fn the_documented_growth_is_that_of_the_table() {
     });
     bare.peaks.retain(|peak| peak.device.is_none());
     bare.filesystems.clear();
+    bare.rejected_requests = ["role", "limit", "size", "timeout"].map(|reason| (reason, 0)).to_vec();
+    (bare.collectors, bare.blocked_runs, bare.aborted_runs) = (Vec::new(), Vec::new(), Vec::new());
     (bare.suites, bare.results, bare.live) = (Vec::new(), Vec::new(), Vec::new());
     let of_device =
         |wanted: fn(Measure) -> bool| peaks().into_iter().filter(move |peak| wanted(peak.measure));
     let counted = [
         series(&text(bare.clone())).len(),
+        added(&bare, |now| {
+            now.collectors = vec![CollectorStatus { cached: None, ..full().collectors[0].clone() }];
+        }),
+        added(&bare, |now| now.blocked_runs = full().blocked_runs),
         added(&bare, |now| change(now, |host| host.cpu.as_mut().unwrap().values.cpus.push(times(0)))),
         added(&bare, |now| change(now, |host| host.disks = reading(vec![disk()]))),
         added(&bare, |now| now.peaks.extend(of_device(Measure::is_of_disks))),

@@ -173,9 +173,12 @@ fn check(name: &str, family: &Family) -> Parsed<()> {
     if family.kind == "histogram" { histogram(family) } else { Ok(()) }
 }
 
+/// Of one series its buckets by bound, its count, and whether there is a sum.
+type Distribution = (Vec<(f64, f64)>, Option<f64>, bool);
+
 /// Of each series, buckets grow with their bounds up to +Inf, which holds all that were counted.
 fn histogram(family: &Family) -> Parsed<()> {
-    let mut series: BTreeMap<Labels, (Vec<(f64, f64)>, Option<f64>, bool)> = BTreeMap::new();
+    let mut series: BTreeMap<Labels, Distribution> = BTreeMap::new();
     for (name, labels, value) in &family.samples {
         let mut own = labels.clone();
         let le = own.remove("le");
