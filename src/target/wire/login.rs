@@ -80,6 +80,10 @@ pub(super) fn log_in(
     }
     let Greeting { id, offered, nonce, plugin } = guarded(|| greeting(&packet))??;
     let mut flags = offered & WANTED;
+    if access.schema.is_some() {
+        // MariaDB reads this flag in the request for TLS alone, and names no schema without it.
+        flags |= Flags::CLIENT_CONNECT_WITH_DB;
+    }
     if let Some(encryption) = encryption {
         if offered.contains(Flags::CLIENT_SSL) {
             flags |= Flags::CLIENT_SSL;
