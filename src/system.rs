@@ -7,6 +7,14 @@ use std::num::NonZeroU64;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Counters at 0 that take no memory until they are written: the kernel gives pages of zeros when they are touched,
+/// which writing the zeros one by one would do at once.
+pub(crate) fn zeroed_counters(length: usize) -> Box<[AtomicU64]> {
+    let zeroed = Box::<[AtomicU64]>::new_zeroed_slice(length);
+    // SAFETY: all bytes zero are a valid AtomicU64: it has the representation of a u64, and there they are 0.
+    unsafe { zeroed.assume_init() }
+}
+
 /// The remainder of a division, by the 64-bit divide instruction of the CPU whatever the size of the operands.
 ///
 /// On x86-64 LLVM turns `%` into a test for small operands with a 32-bit division, which is up to twice as fast

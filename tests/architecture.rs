@@ -26,7 +26,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("store", "record units"),
     ("schedule", "units"),
     ("analysis", "record"),
-    ("driver", "record units"),
+    ("driver", "record units system"),
     ("target", "record units"),
     ("workloads", "config driver record system target units"),
     ("run", "analysis config driver journal record sample schedule store target text units workloads"),
