@@ -1,7 +1,10 @@
 //! The one place of unsafe code: what neither the language nor a safe wrapper offers.
 #![allow(unsafe_code, reason = "each block says why nothing safe does the same")]
 
+use std::io;
 use std::num::NonZeroU64;
+
+use nix::libc;
 
 /// The remainder of a division, by the 64-bit divide instruction of the CPU whatever the size of the operands.
 ///
@@ -32,6 +35,38 @@ pub(crate) fn remainder_64(dividend: u64, divisor: NonZeroU64) -> u64 {
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn remainder_64(dividend: u64, divisor: NonZeroU64) -> u64 {
     dividend % divisor
+}
+
+/// Sets the nice value of the calling thread and of all that it starts from now on.
+pub(crate) fn set_nice(nice: i32) -> io::Result<()> {
+    // SAFETY: the call takes three numbers and touches no memory of this process. The standard library and nix have
+    // no wrapper of it.
+    let failed = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
+    if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A class of input and output priority (ioprio_set(2)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IoClass {
+    /// Follows from the nice value.
+    None = 0,
+    /// Eight levels.
+    BestEffort = 2,
+    /// Only when nobody else wants the disk.
+    Idle = 3,
+}
+
+/// Sets the priority of the input and output of the calling thread and of all that it starts from now on.
+pub(crate) fn set_io_priority(class: IoClass, level: u8) -> io::Result<()> {
+    /// One process, or thread: `IOPRIO_WHO_PROCESS`.
+    const PROCESS: i32 = 1;
+    /// The class stands above this many bits: `IOPRIO_CLASS_SHIFT`.
+    const SHIFT: i32 = 13;
+    let priority = ((class as i32) << SHIFT) | i32::from(level);
+    // SAFETY: the call takes three numbers and touches no memory of this process. Neither the C library nor nix has
+    // a wrapper of it.
+    let failed = unsafe { libc::syscall(libc::SYS_ioprio_set, PROCESS, 0, priority) };
+    if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]

@@ -123,6 +123,7 @@ impl Run {
         let suite = self.suite_of(&config)?;
         crate::journal::start(crate::journal::Sink::Stderr, log::LevelFilter::Warn)?;
         let runner = local::runner(&config)?;
+        runner.recover(&config.targets).await;
         let accepted = runner.start(self.start(suite, &config)).map_err(|refused| refusal(&refused))?;
         let id = accepted.id.to_string();
         self.announce(&id, Some(accepted.cases as u64), Some(accepted.planned.seconds()), common)?;

@@ -133,6 +133,10 @@ fn describe_case(case: &CaseView) -> String {
     if !facts.is_empty() {
         line("target", facts.join(", "));
     }
+    let limits: Vec<String> = case.limits.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    if !limits.is_empty() {
+        line("limits", limits.join(", "));
+    }
     line("parameters", serde_json::Value::Object(case.parameters.clone()).to_string());
     for note in &case.notes {
         line("note", note.clone());

@@ -32,7 +32,7 @@ use scheduler::Scheduler;
 
 pub(crate) use configuration::cpus;
 pub use configuration::load;
-pub(crate) use parts::{open_store, runner, start_sampler};
+pub(crate) use parts::{open_store, runner, start_sampler, state_directory};
 pub use scheduler::check_schedules;
 pub use signals::{EndSignal, end_signal};
 

@@ -13,7 +13,9 @@ mod emit;
 pub mod guards;
 mod host_series;
 mod launch;
+mod ledger;
 mod life;
+mod limits;
 mod live;
 mod load;
 mod load_process;
@@ -23,6 +25,7 @@ mod queue;
 mod recover;
 mod request;
 mod runner;
+mod stuck;
 mod supervise;
 mod targets;
 mod words;
@@ -38,6 +41,9 @@ pub use protocol::{CaseRequest, FromWorker, LINE_LIMIT, RunRequest, TargetReques
 pub use queue::{
     Accepted, ActiveRun, CancelError, Counters, Follow, QueuedRun, Refused, Start, SuiteCounters,
 };
+pub use recover::LeftOver;
+pub(crate) use request::server_access;
 pub use runner::{Runner, RunnerParts};
+pub(crate) use targets::LEDGER as SCHEMAS;
 pub use words::line;
 pub use worker::serve_worker;

@@ -42,6 +42,8 @@ pub(super) fn build(
         state_directory: parts.state_directory.clone(),
         identity: parts.identity,
         host: parts.host.clone(),
+        profile: record.profile,
+        limits: start.suite.limits.clone(),
         stop_on_failure: start.suite.on_failure == OnFailure::Stop,
     })
 }

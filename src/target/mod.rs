@@ -5,6 +5,7 @@
 
 mod access;
 mod client;
+mod connections;
 mod durable;
 mod error;
 mod facts;
@@ -14,8 +15,12 @@ mod scratch;
 
 pub use access::{Access, Secret, read_password};
 pub use client::{Answer, Bind, Client, Statement};
+pub use connections::{Connections, Killed, OfRun, kill_own};
+pub(crate) use durable::{replace_file, unfinished};
 pub use error::{ErrorClass, SqlError};
 pub use facts::facts;
-pub use owned::{DaemonIdentity, OwnedSchema, OwnershipError, PreparedTarget};
+pub use owned::{DaemonIdentity, OwnedSchema, OwnershipError, PreparedTarget, foreign_schemas};
 pub use privileges::excess_privileges;
-pub use scratch::{Asker, ScratchOptions, ScratchServer, recover};
+pub use scratch::{
+    Asker, LeftOver, ScratchHome, ScratchOptions, ScratchServer, recover, remove_scratch, scratch_homes,
+};

@@ -194,7 +194,11 @@ fn add_options<'a>(command: &mut Command, options: impl Iterator<Item = (&'a Str
 fn run_inside(command: &mut Command, home: &Home) -> anyhow::Result<()> {
     command.arg(format!("--datadir={}", home.data().display()));
     command.arg(format!("--tmpdir={}", home.tmp().display()));
-    command.env("TMPDIR", home.tmp()).current_dir(home.path()).process_group(0);
+    command
+        .env(process::MARK, home.path())
+        .env("TMPDIR", home.tmp())
+        .current_dir(home.path())
+        .process_group(0);
     let log = home.log();
     let file = OpenOptions::new()
         .append(true)
