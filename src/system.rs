@@ -3,8 +3,13 @@
 
 use std::io;
 use std::num::NonZeroU64;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use nix::libc;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
+use nix::unistd::{getpid, getppid};
 
 /// The remainder of a division, by the 64-bit divide instruction of the CPU whatever the size of the operands.
 ///
@@ -35,6 +40,21 @@ pub(crate) fn remainder_64(dividend: u64, divisor: NonZeroU64) -> u64 {
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn remainder_64(dividend: u64, divisor: NonZeroU64) -> u64 {
     dividend % divisor
+}
+
+/// Has a command, once it is started, asked to end (SIGTERM) when the thread that started it ends, however that
+/// ends: not even a kill between fork and exec leaves it behind. A changed account does not undo it, for the standard
+/// library changes that before.
+pub(crate) fn end_with_this_thread(command: &mut Command) {
+    let parent = getpid();
+    let in_child = move || {
+        set_pdeathsig(Some(Signal::SIGTERM))?;
+        // The signal is not sent for a parent that was gone before.
+        if getppid() == parent { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
+    };
+    // SAFETY: between fork and exec only system calls are made: nothing is allocated, no lock is taken, and the error
+    // needs no memory. There is no safe way to have something done there.
+    unsafe { command.pre_exec(in_child) };
 }
 
 /// Sets the nice value of the calling thread and of all that it starts from now on.

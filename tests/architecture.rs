@@ -27,7 +27,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("store", "record units"),
     ("schedule", "units"),
     ("driver", "record units"),
-    ("target", "process units"),
+    ("target", "process system units"),
     ("workloads", "config driver record system target units"),
     ("run", "config driver journal process record sample schedule store system target text units workloads"),
     ("export", "inventory record run sample store units"),

@@ -79,9 +79,8 @@ impl Draws {
 /// The attempts of a campaign, in an order that the seed gives.
 fn attempts(seed: u64) -> Vec<(Moment, Victim)> {
     let mut draws = Draws(seed);
-    let mut points: Vec<(Moment, Victim)> = (0..POINTS)
-        .flat_map(|point| VICTIMS.map(|victim| (Moment::AfterEvents(point), victim)))
-        .collect();
+    let mut points: Vec<(Moment, Victim)> =
+        (0..POINTS).flat_map(|point| VICTIMS.map(|victim| (Moment::AfterEvents(point), victim))).collect();
     for place in (1..points.len()).rev() {
         points.swap(place, draws.below(place + 1));
     }
@@ -267,10 +266,14 @@ impl Campaign {
     }
 
     fn check_files(&self, what: &str) {
-        let allowed = ["benchd.toml", "benchd.db", "benchd.db-wal", "benchd.db-shm", "benchd.sock", "scratch"];
+        let allowed =
+            ["benchd.toml", "benchd.db", "benchd.db-wal", "benchd.db-shm", "benchd.sock", "scratch"];
         let others = |name: &String| !allowed.contains(&name.as_str()) && name != "scratch.json";
-        let left: Vec<String> =
-            names(&self.place.path("")).into_iter().filter(others).filter(|name| !name.ends_with("lock")).collect();
+        let left: Vec<String> = names(&self.place.path(""))
+            .into_iter()
+            .filter(others)
+            .filter(|name| !name.ends_with("lock"))
+            .collect();
         assert!(left.is_empty(), "{what}: {left:?} are left");
         let home = names(&self.place.path("scratch/scratch"));
         assert!(

@@ -86,10 +86,13 @@ pub fn serve(loaded: Loaded, options: ServeOptions) -> Result<Exit> {
     }
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the event loop")?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let daemon = Daemon::start(began, loaded.config, &options).await?;
         daemon.work(options.run_now).await
-    })
+    });
+    // What the kernel holds is not waited for.
+    runtime.shutdown_background();
+    ended
 }
 
 impl Daemon {

@@ -6,9 +6,6 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::Context as _;
-use tokio::sync::oneshot;
-
 use super::runner::Shared;
 
 /// What a piece of work does right now, in words.
@@ -73,18 +70,7 @@ impl Shared {
     }
 }
 
-/// Does blocking work in a thread that nothing waits for when the program ends; `None` when it cannot be done.
+/// Does blocking work beside everything else; `None` when it panicked.
 pub(super) async fn in_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    let (done, outcome) = oneshot::channel();
-    let thread = std::thread::Builder::new().name("recovery".to_owned()).spawn(move || {
-        // Nobody waits any more: then nobody misses it.
-        let _ = done.send(work());
-    });
-    match thread.context("start a thread") {
-        Ok(_) => outcome.await.ok(),
-        Err(error) => {
-            log::error!("{error:#}");
-            None
-        }
-    }
+    tokio::task::spawn_blocking(work).await.ok()
 }

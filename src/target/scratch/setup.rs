@@ -14,6 +14,7 @@ use super::log;
 use super::process::{self, Waited, ended_with, wait_for_end};
 use super::program::{Flavour, Program};
 use super::{Asker, ScratchOptions};
+use crate::system;
 
 /// What benchd decides, because ownership and safety rest on it.
 const DECIDED: &[&str] = &[
@@ -211,6 +212,7 @@ fn run_inside(command: &mut Command, home: &Home) -> anyhow::Result<()> {
     if let Some(account) = home.account() {
         account.run(command);
     }
+    system::end_with_this_thread(command);
     Ok(())
 }
 
