@@ -1,6 +1,7 @@
 //! Whatever dies at whatever moment of a run: after a restart nothing is left, nothing foreign has changed, and no
 //! finished record is lost. A seeded sample by default; with `BENCHD_CAMPAIGN=full` every point and 201 random moments.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+#![allow(clippy::print_stderr, reason = "a campaign says how long it took")]
 
 mod common;
 

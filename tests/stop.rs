@@ -318,7 +318,8 @@ fn a_run_is_ended_while_the_disk_of_the_store_is_frozen_and_its_record_kept_unti
     let (id, load) = measured(&daemon);
     disk.freeze();
     cancel_in_time(&daemon, &id, load);
-    daemon.follow(&id);
+    let events = daemon.follow(&id);
+    assert_eq!(events.last().unwrap()["event"], "end", "{events:?}");
     assert_eq!(daemon.get("/-/healthy").status, 200);
     disk.thaw();
     let began = Instant::now();

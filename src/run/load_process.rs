@@ -44,7 +44,8 @@ impl LoadReport {
     }
 }
 
-/// Where a load process is remembered, and for which run.
+/// Where a load process is remembered, and for which run. It is forgotten by whoever asked for the run: the disk may
+/// stand still, and the end of a run does not wait for it here.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known<'a> {
     pub(super) state: &'a Path,
@@ -62,7 +63,6 @@ pub(super) fn run(
     let followed = load.follow(stop, observe);
     let ended = if followed.is_ok() { load.end()? } else { load.kill()? };
     let Some(how) = ended else { return Ok(load.stuck()) };
-    ledger::forget(known.state, Part::Load)?;
     match followed? {
         Some(end) => Ok(report(end)),
         None => bail!("the load process ended without a result: {how}"),
