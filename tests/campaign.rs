@@ -185,8 +185,7 @@ impl Campaign {
             self.server.as_ref().unwrap().thaw();
         }
         let what = format!("{victim:?} at {moment:?}");
-        let left: Vec<u32> =
-            processes_of(&self.place).into_iter().filter(|pid| *pid != self.daemon().pid()).collect();
+        let left = self.others_of_place();
         let lines: Vec<String> = left.iter().map(|pid| command_line(*pid)).collect();
         assert!(left.is_empty(), "{what}: still there: {lines:?}");
         self.check_record(&id, &finished, &what);
@@ -194,6 +193,18 @@ impl Campaign {
             self.check_files(&what);
         }
         assert_eq!(self.foreign_now(), self.foreign, "{what}: something foreign changed");
+    }
+
+    /// Processes of the place beside the daemon; one that was told to end gets a moment for it.
+    fn others_of_place(&self) -> Vec<u32> {
+        let began = Instant::now();
+        loop {
+            let others = processes_of(&self.place).into_iter().filter(|pid| *pid != self.daemon().pid());
+            let others: Vec<u32> = others.collect();
+            if others.is_empty() || began.elapsed() > Duration::from_secs(5) {
+                return others;
+            }
+        }
     }
 
     /// Follows a run to the moment; gives the cases that were said to be finished.
