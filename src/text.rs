@@ -21,11 +21,12 @@ pub fn or_dash<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), show)
 }
 
-/// A number with enough digits and thousands set apart: `21,431`, `862.0`, `3.49`.
+/// A number with enough digits and thousands set apart: `21,431`, `862.0`, `3.49`, `0.019`.
 pub fn number(value: f64) -> String {
     match value.abs() {
         large if large >= 1000.0 => thousands(value.round()),
         middle if middle >= 100.0 => format!("{value:.1}"),
+        small if small < 1.0 && small > 0.0 => format!("{value:.3}"),
         _ => format!("{value:.2}"),
     }
 }
@@ -45,6 +46,17 @@ fn thousands(value: f64) -> String {
 /// Seconds as milliseconds.
 pub fn milliseconds(seconds: f64) -> String {
     number(seconds * 1e3)
+}
+
+/// Bytes a second in the unit that suits them: `11.2 GiB/s`, `96.0 MiB/s`, `7.5 KiB/s`.
+pub fn byte_rate(bytes_per_second: f64) -> String {
+    let kib = bytes_per_second / 1024.0;
+    let (value, unit) = match kib {
+        large if large >= 1024.0 * 1024.0 => (kib / (1024.0 * 1024.0), "GiB/s"),
+        middle if middle >= 1024.0 => (kib / 1024.0, "MiB/s"),
+        _ => (kib, "KiB/s"),
+    };
+    format!("{value:.1} {unit}")
 }
 
 /// A length of time for people: `53 s`, `5 min 24 s`, `2 h 5 min`.
@@ -75,9 +87,21 @@ mod tests {
             (689.04, "689.0"),
             (3.494, "3.49"),
             (1234567.0, "1,234,567"),
+            (0.0187, "0.019"),
             (0.0, "0.00"),
         ] {
             assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn bytes_a_second_have_the_unit_that_suits_them() {
+        for (bytes, text) in [
+            (7680.0, "7.5 KiB/s"),
+            (96.0 * 1_048_576.0, "96.0 MiB/s"),
+            (11.2 * 1_073_741_824.0, "11.2 GiB/s"),
+        ] {
+            assert_eq!(byte_rate(bytes), text);
         }
     }
 

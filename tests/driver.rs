@@ -1,4 +1,5 @@
 //! The driver at its boundary, with fake workers in the process.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -7,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use benchd::driver::{
-    Arrivals, DriveError, ErrorCode, Failed, Observed, Pace, Plan, Stop, Tally, Worker, drive,
+    Arrivals, DriveError, ErrorCode, Failed, Observed, Pace, Pin, Plan, Stop, Tally, Worker, drive,
 };
 use benchd::record::{CaseResult, LIVE_BUCKETS_SECONDS, LoadModel, Statements};
 use benchd::units::{Rate, Share, Span};
@@ -34,7 +35,9 @@ fn plan(clients: u32) -> Plan {
         warm_up: Span::ZERO,
         time: Span::ZERO,
         operations: 0,
+        operations_each: 0,
         pace: Pace::FlatOut,
+        pin: Pin::None,
         seed: 1,
         interval: Span::from_millis(50),
         max_errors: Share::from_percent(1),
@@ -98,6 +101,8 @@ fn open_loop_times_count_from_the_intended_start_when_fake_workers_freeze() {
     assert!(result.response.p50.unwrap() < FREEZE / 4.0);
     assert!(result.service.p99.unwrap() < FREEZE / 4.0, "only eight operations were under way in the freeze");
     near(result.lag.p95, 0.95);
+    let late = result.generator.late_p99.unwrap();
+    assert!(late < FREEZE / 4.0, "clients that wait for an answer are not late by their own fault: {late}");
 }
 
 #[test]
@@ -133,12 +138,20 @@ fn what_was_due_and_not_sent_is_counted_and_called_an_overload() {
     let overdue: Vec<u64> = seen.iter().map(|observed| observed.interval.overdue).collect();
     assert!(overdue.windows(2).all(|pair| pair[0] < pair[1]), "it falls behind more and more: {overdue:?}");
     assert_eq!(overdue.last(), Some(&result.load.never_sent));
+    let age = |age: Option<f64>, expected: f64| (age.unwrap() - expected).abs() < 1e-6;
+    let first = result.operations as f64 / 1_000.0;
+    assert!(age(result.load.never_sent_oldest_seconds, 0.5 - first), "{:?}", result.load);
+    assert!(age(result.load.never_sent_youngest_seconds, 0.001), "{:?}", result.load);
 }
 
 #[test]
 fn a_load_that_keeps_up_is_not_overloaded() {
     let result = run(&Plan { operations: 100, ..open(4, 400.0, Arrivals::Even, 0) }, |_, _| Ok(())).unwrap();
     assert_eq!((result.operations, result.load.never_sent, result.load.overloaded), (100, 0, false));
+    assert_eq!(
+        (result.load.never_sent_oldest_seconds, result.load.never_sent_youngest_seconds),
+        (None, None)
+    );
     assert!(result.seconds > 0.24, "the last of 100 arrivals is due after 247.5 ms");
     assert!(result.lag.count == 100 && result.service.count == 100);
 }
@@ -209,6 +222,28 @@ fn errors_are_counted_by_code_and_are_no_response_times() {
     assert_eq!((result.operations, result.response.count), (900, 900));
     assert_eq!((result.errors.failed, result.errors.retried), (100, 200));
     assert_eq!(result.errors.by_code, [("1205".to_owned(), 100), ("1213".to_owned(), 200)].into());
+    assert_eq!((result.failed.count, result.overflow), (100, 0));
+    assert_eq!(result.histograms.keys().collect::<Vec<_>>(), ["error", "response"]);
+    assert_eq!(result.histograms["error"].decode().unwrap().len(), 100);
+}
+
+#[test]
+fn how_long_a_failure_took_is_told_from_its_intended_start_and_apart_from_answers() {
+    let plan = Plan { max_errors: Share::from_percent(100), ..open(1, 200.0, Arrivals::Even, 200) };
+    let result = run(&plan, |operation, _| match operation {
+        3 => {
+            thread::sleep(Duration::from_millis(60));
+            Err(Failed { code: ErrorCode::Timeout, fatal: None })
+        }
+        4 => Err(DEADLOCK),
+        _ => Ok(()),
+    })
+    .unwrap();
+    assert_eq!((result.failed.count, result.response.count), (2, 38));
+    assert!(result.failed.max.unwrap() >= 0.059);
+    let failed = result.histograms["error"].decode().unwrap();
+    assert!(failed.min() > 50_000_000, "the second failed at once, 55 ms after it was due: {}", failed.min());
+    assert!(result.response.max.unwrap() < result.failed.max.unwrap());
 }
 
 #[test]
@@ -370,11 +405,82 @@ fn a_panic_of_the_observer_does_not_leave_clients_behind() {
 }
 
 #[test]
+fn a_limit_for_each_client_holds_for_each() {
+    let by_client: Mutex<Vec<u64>> = Mutex::new(vec![0; 3]);
+    let make = |client: u32| {
+        let by_client = &by_client;
+        Ok(FakeWorker(move |operation, _: &mut Tally| {
+            by_client.lock().unwrap()[client as usize] += u64::from(operation < WARM_UP);
+            // A client ten times as slow does as many.
+            thread::sleep(Duration::from_millis(if client == 0 { 10 } else { 1 }));
+            Ok(())
+        }))
+    };
+    let plan = Plan { operations_each: 7, warm_up: Span::from_millis(30), ..plan(3) };
+    let result = drive(&plan, &Stop::new(), make, &mut |_| {}).unwrap();
+    assert_eq!(result.operations, 21);
+    assert_eq!(by_client.into_inner().unwrap(), [7, 7, 7]);
+}
+
+#[test]
+fn what_is_done_between_operations_is_in_no_response_time() {
+    struct Slow(Duration);
+    impl Worker for Slow {
+        fn step(&mut self, _operation: u64, _tally: &mut Tally) -> Result<(), Failed> {
+            Ok(())
+        }
+        fn between(&mut self) {
+            thread::sleep(self.0);
+        }
+    }
+    let pause = Duration::from_millis(20);
+    let result = drive(&Plan { operations: 5, ..plan(1) }, &Stop::new(), |_| Ok(Slow(pause)), &mut |_| {});
+    let result = result.unwrap();
+    assert!(result.seconds >= 5.0 * pause.as_secs_f64());
+    assert!(result.response.p50.unwrap() < pause.as_secs_f64());
+}
+
+/// The CPUs that the calling thread may use, as the kernel writes them.
+fn allowed_cpus() -> String {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_owned()
+}
+
+#[test]
+fn pinned_clients_have_a_cpu_each_and_others_have_all() {
+    let cpus = u32::try_from(thread::available_parallelism().unwrap().get()).unwrap();
+    let seen = |pin| {
+        let seen: Mutex<BTreeSet<String>> = Mutex::default();
+        let plan = Plan { operations_each: 1, pin, ..plan(cpus) };
+        run(&plan, |_, _| {
+            seen.lock().unwrap().insert(allowed_cpus());
+            Ok(())
+        })
+        .unwrap();
+        seen.into_inner().unwrap()
+    };
+    let pinned = seen(Pin::Core);
+    assert_eq!(pinned.len(), cpus as usize, "{pinned:?}");
+    assert!(pinned.iter().all(|list| list.parse::<u32>().is_ok()), "{pinned:?}");
+    assert_eq!(seen(Pin::None), BTreeSet::from([allowed_cpus()]));
+}
+
+#[test]
+fn more_pinned_clients_than_cpus_are_refused() {
+    let error = run(&Plan { operations: 1, pin: Pin::Core, ..plan(5000) }, |_, _| Ok(())).unwrap_err();
+    assert!(matches!(error, DriveError::Make(_)));
+    assert!(error.to_string().starts_with("5000 threads cannot have a CPU each"), "{error}");
+}
+
+#[test]
 fn the_warm_up_is_shown_and_not_counted() {
     let warm = AtomicU64::new(0);
     let plan = Plan { warm_up: Span::from_millis(120), operations: 200, ..plan(3) };
     let (result, seen) = observed(&plan, |operation, tally| {
         tally.read();
+        tally.read_bytes(512);
+        tally.written_bytes(16);
+        tally.fsync();
         if operation < WARM_UP {
             return Ok(());
         }
@@ -385,6 +491,7 @@ fn the_warm_up_is_shown_and_not_counted() {
     let result = result.unwrap();
     assert_eq!((result.operations, result.errors.failed), (200, 0));
     assert_eq!(result.statements, Statements { read: 200, write: 0, other: 0 });
+    assert_eq!((result.bytes_read, result.bytes_written, result.fsyncs), (200 * 512, 200 * 16, 200));
     assert_eq!(result.warm_up_seconds, 0.12);
     assert!(result.intervals.iter().all(|interval| interval.errors.is_empty()));
     let (warm_up, measured): (Vec<Observed>, Vec<Observed>) = seen.into_iter().partition(|seen| seen.warm_up);
@@ -472,8 +579,17 @@ fn the_generator_accounts_for_itself() {
     let (result, seen) = observed(&plan, |_, _| Ok(()));
     let result = result.unwrap();
     assert!(result.generator.cpu_seconds > 0.01, "{:?}", result.generator);
+    let parts = result.generator.user_cpu_seconds + result.generator.system_cpu_seconds;
+    assert!((result.generator.cpu_seconds - parts).abs() < 1e-9, "{:?}", result.generator);
     assert!(result.generator.cpu_seconds_per_operation > 0.0);
     assert!(result.generator.peak_memory_bytes > 1 << 20);
+    assert!(result.generator.cpus >= 1.0);
+    let idle = run(&plan, |_, _| {
+        thread::sleep(Duration::from_millis(20));
+        Ok(())
+    });
+    let (busy, idle) = (result.generator.busiest_thread, idle.unwrap().generator.busiest_thread);
+    assert!(busy <= 1.01 && idle < busy / 2.0, "{idle} of its time, {busy} when it never waits");
     assert!(seen.windows(2).all(|pair| pair[0].cpu_seconds <= pair[1].cpu_seconds));
     assert_eq!(seen[0].clients, 1);
 }

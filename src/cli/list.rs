@@ -122,7 +122,7 @@ impl List {
 fn target_row(target: &Target) -> (&'static str, String) {
     match target {
         Target::Scratch(scratch) => ("scratch", scratch.directory.display().to_string()),
-        Target::Server(server) => ("server", server.endpoint.to_string()),
+        Target::Server(server) => ("server", server.place()),
     }
 }
 

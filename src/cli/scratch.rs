@@ -103,7 +103,7 @@ fn find_at(name: &str, target: &Target, owner: &Owner<'_>) -> Vec<Found> {
 }
 
 fn on_server(name: &str, target: &Target, owner: &Owner<'_>) -> Result<Vec<Found>> {
-    let mut client = connect(target)?;
+    let mut client = connect(name, target)?;
     let mut found = Vec::new();
     match OwnedSchema::existing(&mut client, name, &owner.daemon, owner.local) {
         Ok(None) => {}
@@ -124,9 +124,9 @@ fn on_server(name: &str, target: &Target, owner: &Owner<'_>) -> Result<Vec<Found
     Ok(found)
 }
 
-fn connect(target: &Target) -> Result<Client> {
+fn connect(name: &str, target: &Target) -> Result<Client> {
     let Target::Server(server) = target else { anyhow::bail!("not a server that exists") };
-    Ok(Client::connect(&server_access(server)?)?)
+    Ok(Client::connect(&server_access(name, server)?)?)
 }
 
 /// Everything is proved again, so that nothing is removed that came since it was shown.
@@ -136,7 +136,7 @@ fn remove_one(found: &Found, config: &Config, owner: &Owner<'_>) -> Result<()> {
         Found::Home(home) => target::remove_scratch(home, owner.daemon.uuid),
         Found::Schema { target: name, .. } => {
             let target = config.targets.get(name).context("the target is not defined any more")?;
-            let mut client = connect(target)?;
+            let mut client = connect(name, target)?;
             match OwnedSchema::existing(&mut client, name, &owner.daemon, owner.local)? {
                 Some(mut schema) => Ok(schema.drop_all(&mut client)?),
                 None => Ok(()),

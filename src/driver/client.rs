@@ -167,7 +167,10 @@ fn work<W: Worker>(
     let mut why = Why::Over;
     for part in parts {
         let Some(counts) = part.counts.get(client) else { break };
-        why = operate(&mut worker, part, Tally::over(counts), start, control);
+        let mut tally = Tally::over(counts);
+        let (cpu, begun) = (clock::thread_cpu(), clock::now());
+        why = operate(&mut worker, part, &mut tally, start, control);
+        tally.spent(clock::thread_cpu().saturating_sub(cpu), clock::now().saturating_sub(begun));
         if !matches!(why, Why::Over) {
             break;
         }
@@ -180,13 +183,14 @@ fn work<W: Worker>(
 fn operate<W: Worker>(
     worker: &mut W,
     part: &Part,
-    mut tally: Tally,
+    tally: &mut Tally,
     start: u64,
     control: &Control<'_>,
 ) -> Why {
     let (from, to) = (start.saturating_add(part.from), start.saturating_add(part.to));
     let mut schedule = part.schedule.clone();
-    loop {
+    let mut free = from;
+    for _ in 0..part.operations_each {
         let number = part.taken.fetch_add(1, Ordering::Relaxed);
         if number >= part.operations {
             return Why::Over;
@@ -194,20 +198,27 @@ fn operate<W: Worker>(
         let intended = schedule.as_mut().map(|schedule| from.saturating_add(schedule.at(number)));
         let sent = match control.wait_until(intended.unwrap_or(from).min(to)) {
             Ok(now) if now < to => now,
-            Ok(_) => return Why::Over,
-            Err(why) => return why,
+            ended => {
+                intended.into_iter().for_each(|intended| tally.leave_unsent(intended));
+                return ended.err().unwrap_or(Why::Over);
+            }
         };
         tally.sent();
-        let done = worker.step(part.first_operation + number, &mut tally);
+        let done = worker.step(part.first_operation + number, tally);
         let end = clock::now();
+        let timing = Timing { intended, free: std::mem::replace(&mut free, end), sent, end };
         match done {
-            Ok(()) => tally.completed(Timing { intended, sent, end }),
+            Ok(()) => {
+                tally.completed(timing);
+                worker.between();
+            }
             Err(failed) => {
-                tally.failed(failed.code);
+                tally.failed(failed.code, timing);
                 if let Some(sentence) = failed.fatal {
                     return Why::Fatal(sentence);
                 }
             }
         }
     }
+    Why::Over
 }

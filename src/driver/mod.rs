@@ -8,6 +8,7 @@ mod buckets;
 mod client;
 mod clock;
 mod part;
+mod pin;
 mod process;
 pub mod random;
 mod reading;
@@ -31,6 +32,7 @@ use client::{Control, EndOnDrop, Message, live};
 use part::Part;
 use report::Reporter;
 
+pub use buckets::{Buckets, Layout};
 pub use tally::Tally;
 
 /// The load to drive.
@@ -44,8 +46,12 @@ pub struct Plan {
     pub time: Span,
     /// Measured operations over all clients; 0 is no limit by number.
     pub operations: u64,
+    /// Measured operations of each client; 0 is no limit by number.
+    pub operations_each: u64,
     /// When operations start.
     pub pace: Pace,
+    /// On which CPUs the clients run.
+    pub pin: Pin,
     /// Seed of the schedule, and of the workers' random choices.
     pub seed: u64,
     /// Time between two observations.
@@ -78,6 +84,16 @@ pub enum Arrivals {
     Even,
 }
 
+/// On which CPUs client threads run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pin {
+    /// Where the kernel puts them.
+    None,
+    /// Each on a CPU of its own.
+    Core,
+}
+
 /// What one client does.
 pub trait Worker {
     /// Does one operation. Its number is unique in the case and does not depend on which client does it or when:
@@ -87,6 +103,10 @@ pub trait Worker {
     /// # Errors
     /// The operation failed for good; it counts as an error and not as a response time.
     fn step(&mut self, operation: u64, tally: &mut Tally) -> Result<(), Failed>;
+
+    /// Done after every operation that did not fail: work that belongs to the load and not to a response time.
+    #[inline(always)]
+    fn between(&mut self) {}
 }
 
 /// An operation that failed for good.
@@ -201,10 +221,10 @@ pub enum DriveError {
 /// * Limits and `stop` are met between operations; the overrun of the last ones belongs to the measured time. So
 ///   `make` and an operation must end by themselves, by time limits of their own.
 /// * In open loop an operation counts from its intended start. What is due and cannot be sent before the end is
-///   counted as never sent; sending less than 99 % of what was due is an overload, which is a result.
+///   counted as never sent, with its age; sending less than 99 % of what was due is an overload, which is a result.
 /// * An operation intended (in closed loop: sent) in the warm-up is never counted; overdue arrivals are dropped at
 ///   its end. The live observations of the warm-up start their time at 0, and so do those of the measured part.
-/// * Failed operations are counted by code and have no response time. Whether too many failed is judged at the end
+/// * Failed operations are counted by code and have no response time; how long they took is a distribution of its own. Whether too many failed is judged at the end
 ///   of each measured interval, once 100 operations ended, and at the end of all.
 ///
 /// # Errors
@@ -218,14 +238,17 @@ pub fn drive<W: Worker>(
     let histogram = new_histogram().map_err(|error| DriveError::Make(error.into()))?;
     let parts = Part::all(plan, &histogram);
     let control = Control::new(stop);
+    let cpus = pin::cpus(plan.pin, plan.clients).map_err(DriveError::Make)?;
     let (sender, messages) = mpsc::channel();
     thread::scope(|scope| {
         let _end = EndOnDrop(&control);
         for client in 0..plan.clients {
             let (make, parts, control, sender) = (&make, &parts, &control, sender.clone());
+            let cpu = cpus.get(client as usize).copied();
+            let make = move || pin::this_thread(cpu).and_then(|()| make(client));
             thread::Builder::new()
                 .name(format!("client-{client}"))
-                .spawn_scoped(scope, move || live(client as usize, || make(client), parts, control, &sender))
+                .spawn_scoped(scope, move || live(client as usize, make, parts, control, &sender))
                 .with_context(|| format!("start client thread {client} of {}", plan.clients))
                 .map_err(DriveError::Make)?;
         }

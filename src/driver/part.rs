@@ -29,11 +29,13 @@ pub(super) struct Part {
     pub(super) first_operation: u64,
     /// Operations over all clients; `u64::MAX` is no limit by number.
     pub(super) operations: u64,
+    /// Operations of each client; `u64::MAX` is no limit by number.
+    pub(super) operations_each: u64,
     /// How many operations clients have taken.
     pub(super) taken: AtomicU64,
     /// Intended starts; `None` in closed loop.
     pub(super) schedule: Option<Schedule>,
-    /// How times are kept.
+    /// How response times are kept.
     pub(super) layout: Layout,
     /// What each client counts.
     pub(super) counts: Vec<Arc<Counts>>,
@@ -50,32 +52,41 @@ impl Part {
                 to: boundary,
                 first_operation: WARM_UP_OPERATIONS,
                 schedule: Schedule::new(plan.pace, plan.seed, 1),
-                ..Part::new(plan, Layout::coarse(histogram), false)
+                ..Part::new(plan, Layout::coarse(histogram), &|| Counts::brief(Layout::coarse(histogram)))
             });
         }
         let time = nanoseconds(plan.time.duration());
+        let (fine, coarse) = (Layout::fine(histogram), Layout::coarse(histogram));
+        let open = plan.pace != Pace::FlatOut;
         parts.push(Part {
             from: boundary,
             to: if time == 0 { u64::MAX } else { boundary.saturating_add(time) },
-            operations: if plan.operations == 0 { u64::MAX } else { plan.operations },
-            ..Part::new(plan, Layout::fine(histogram), plan.pace != Pace::FlatOut)
+            operations: limit(plan.operations),
+            operations_each: limit(plan.operations_each),
+            ..Part::new(plan, fine, &|| Counts::full(fine, coarse, open))
         });
         parts
     }
 
-    fn new(plan: &Plan, layout: Layout, lag: bool) -> Part {
+    fn new(plan: &Plan, layout: Layout, counts: &dyn Fn() -> Counts) -> Part {
         Part {
             warm_up: false,
             from: 0,
             to: u64::MAX,
             first_operation: 0,
             operations: u64::MAX,
+            operations_each: u64::MAX,
             taken: AtomicU64::new(0),
             schedule: Schedule::new(plan.pace, plan.seed, 0),
             layout,
-            counts: (0..plan.clients).map(|_| Arc::new(Counts::new(layout, lag))).collect(),
+            counts: (0..plan.clients).map(|_| Arc::new(counts())).collect(),
         }
     }
+}
+
+/// A number of operations of a plan, where 0 is no limit.
+const fn limit(operations: u64) -> u64 {
+    if operations == 0 { u64::MAX } else { operations }
 }
 
 /// A duration in nanoseconds, at most 584 years.

@@ -26,6 +26,10 @@ pub(super) struct Reading {
     /// Attempts that were tried again.
     pub(super) retried: u64,
     pub(super) statements: Statements,
+    pub(super) bytes_read: u64,
+    pub(super) bytes_written: u64,
+    /// Requests to make written data durable that were answered.
+    pub(super) fsyncs: u64,
     /// Failed attempts by code.
     pub(super) codes: BTreeMap<ErrorCode, u64>,
     /// Response times in the buckets of the part's layout.
@@ -46,6 +50,9 @@ impl Reading {
             reading.failed += counts.failed.get();
             reading.retried += counts.retried.get();
             reading.statements += counts.statements();
+            reading.bytes_read += counts.bytes_read.get();
+            reading.bytes_written += counts.bytes_written.get();
+            reading.fsyncs += counts.fsyncs.get();
             counts.codes().for_each(|(code, count)| *reading.codes.entry(code).or_default() += count);
             counts.response.add_to(&mut reading.response);
         }
@@ -68,6 +75,9 @@ impl Reading {
                 write: self.statements.write - earlier.statements.write,
                 other: self.statements.other - earlier.statements.other,
             },
+            bytes_read: self.bytes_read - earlier.bytes_read,
+            bytes_written: self.bytes_written - earlier.bytes_written,
+            fsyncs: self.fsyncs - earlier.fsyncs,
             codes: codes.filter(|(_, count)| *count > 0).collect(),
             response: self.response.iter().zip(&earlier.response).map(|(now, then)| now - then).collect(),
         }
@@ -108,7 +118,7 @@ impl Reading {
             seconds: seconds(self.at - earlier.at),
             operations: between.completed,
             statements: between.statements,
-            response: Percentiles::of(histogram),
+            response: Percentiles::brief(histogram),
             errors: by_text(&between.codes),
             retried: between.retried,
             overdue: 0,
@@ -118,15 +128,18 @@ impl Reading {
     }
 }
 
-/// The distribution of times that each client keeps for itself.
+/// The distribution of times that each client keeps for itself, all of one layout.
 pub(super) fn merge<'a>(
     part: &'a Part,
     histogram: &mut Histogram<u64>,
     of: impl Fn(&'a Counts) -> Option<&'a Buckets>,
 ) {
-    let mut sum = vec![0; part.layout.len()];
-    part.counts.iter().filter_map(|counts| of(counts)).for_each(|buckets| buckets.add_to(&mut sum));
-    part.layout.fill(histogram, &sum);
+    histogram.reset();
+    let all: Vec<&Buckets> = part.counts.iter().filter_map(|counts| of(counts)).collect();
+    let Some(layout) = all.first().map(|buckets| buckets.layout()) else { return };
+    let mut sum = vec![0; layout.len()];
+    all.iter().for_each(|buckets| buckets.add_to(&mut sum));
+    layout.fill(histogram, &sum);
 }
 
 /// Nanoseconds as seconds.

@@ -101,12 +101,18 @@ pub(super) const SECONDS: (Kind, &str) = (Kind::Gauge, "s");
 pub(super) const BYTES: (Kind, &str) = (Kind::Gauge, "bytes");
 /// Things a second.
 pub(super) const RATE: (Kind, &str) = (Kind::Gauge, "1/s");
+/// Bytes a second.
+pub(super) const BYTES_RATE: (Kind, &str) = (Kind::Gauge, "bytes/s");
 /// A share of a whole.
 pub(super) const RATIO: (Kind, &str) = (Kind::Gauge, "0-1");
 /// An instant.
 pub(super) const TIME: (Kind, &str) = (Kind::Gauge, "Unix time, s");
 /// Facts.
 pub(super) const FACTS: (Kind, &str) = (Kind::Info, "-");
+/// A distribution of shares.
+pub(super) const RATIOS: (Kind, &str) = (Kind::Histogram, "0-1");
+/// A distribution of numbers.
+pub(super) const NUMBERS: (Kind, &str) = (Kind::Histogram, "1");
 /// A distribution of times.
 pub(super) const TIMES: (Kind, &str) = (Kind::Histogram, "s");
 

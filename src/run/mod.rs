@@ -22,6 +22,7 @@ mod load_process;
 mod plan;
 mod protocol;
 mod queue;
+mod reach;
 mod recover;
 mod request;
 mod runner;
@@ -41,8 +42,8 @@ pub use protocol::{CaseRequest, FromWorker, LINE_LIMIT, RunRequest, TargetReques
 pub use queue::{
     Accepted, ActiveRun, CancelError, Counters, Follow, QueuedRun, Refused, Start, SuiteCounters,
 };
+pub(crate) use reach::server_access;
 pub use recover::LeftOver;
-pub(crate) use request::server_access;
 pub use runner::{Runner, RunnerParts};
 pub(crate) use targets::LEDGER as SCHEMAS;
 pub use words::line;

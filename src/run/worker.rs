@@ -15,9 +15,10 @@ use super::load_process::{self, Known, LoadReport, STUCK};
 use super::protocol::{CaseRequest, FromWorker, Hello, LoadRequest, RunRequest, ToWorker, read_line};
 use super::recover::LeftOver;
 use super::targets::{Targets, Teller};
+use crate::analysis;
 use crate::driver::Stop;
 use crate::record::{CaseRecord, Event, Failure, Outcome, SCHEMA, Stage};
-use crate::workloads::{self, Kind, Workload};
+use crate::workloads::{self, Kind, Needs, Workload};
 
 /// Serves one run on a pair of streams.
 ///
@@ -200,7 +201,10 @@ impl Worker<'_> {
         .map(|report| report.at(run.stage))
     }
 
-    fn record(&self, run: CaseRun<'_>, report: LoadReport, targets: &Targets<'_>) -> CaseRecord {
+    fn record(&self, run: CaseRun<'_>, mut report: LoadReport, targets: &Targets<'_>) -> CaseRecord {
+        if let Some(result) = &mut report.result {
+            analysis::judge(result, run.kind.needs == Needs::Server);
+        }
         let target = run.case.target.clone();
         let (outcome, failure) = match report.failure {
             None => (Outcome::Finished, None),

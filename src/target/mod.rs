@@ -6,16 +6,22 @@
 mod access;
 mod client;
 mod connections;
+mod defaults;
 mod durable;
 mod error;
 mod facts;
 mod owned;
 mod privileges;
+mod relay;
 mod scratch;
+mod session_rules;
+mod tls;
+mod wire;
 
-pub use access::{Access, Secret, read_password};
+pub use access::{Access, Secret, Tls, read_password};
 pub use client::{Answer, Bind, Client, Statement};
 pub use connections::{Connections, Killed, OfRun, kill_own};
+pub use defaults::{Defaults, read_defaults};
 pub(crate) use durable::{replace_file, unfinished};
 pub use error::{ErrorClass, SqlError};
 pub use facts::facts;
@@ -24,3 +30,4 @@ pub use privileges::excess_privileges;
 pub use scratch::{
     Asker, LeftOver, ScratchHome, ScratchOptions, ScratchServer, recover, remove_scratch, scratch_homes,
 };
+pub use wire::{LoadConnection, LoadStatement};

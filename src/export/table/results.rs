@@ -1,8 +1,8 @@
 //! The last result of each case.
 
-use super::super::family::{FACTS, Family, Points, RATE, RATIO, SECONDS, TIME};
+use super::super::family::{BYTES_RATE, FACTS, Family, NUMBER, Points, RATE, RATIO, SECONDS, TIME};
 use super::super::snapshot::{LastResult, Snapshot};
-use super::unix_seconds;
+use super::{flag, unix_seconds};
 use crate::record::{CaseRecord, CaseResult, Parameters};
 
 pub(super) const FAMILIES: &[Family] = &[
@@ -21,6 +21,30 @@ pub(super) const FAMILIES: &[Family] = &[
         "Statements per second of SQL workloads, BEGIN and COMMIT included.",
         ("record", "not an SQL workload"),
         |now, out| results(now, out, queries_per_second),
+    ),
+    Family::new(
+        "benchd_last_read_bytes_per_second",
+        BYTES_RATE,
+        &["suite", "case", "workload", "target"],
+        "Bytes read per second by the load (memory, fileio).",
+        ("record", "workload without bytes; nothing read"),
+        |now, out| results(now, out, |result| result.by_second(result.bytes_read)),
+    ),
+    Family::new(
+        "benchd_last_written_bytes_per_second",
+        BYTES_RATE,
+        &["suite", "case", "workload", "target"],
+        "Bytes written per second by the load (memory, fileio).",
+        ("record", "workload without bytes; nothing written"),
+        |now, out| results(now, out, |result| result.by_second(result.bytes_written)),
+    ),
+    Family::new(
+        "benchd_last_fsyncs_per_second",
+        RATE,
+        &["suite", "case", "workload", "target"],
+        "Completed fsync calls per second (fileio).",
+        ("record", "not fileio; nothing synced"),
+        |now, out| results(now, out, |result| result.by_second(result.fsyncs)),
     ),
     Family::new(
         "benchd_last_response_seconds",
@@ -58,6 +82,14 @@ pub(super) const FAMILIES: &[Family] = &[
                 (result.operations > 0).then_some(result.generator.cpu_seconds_per_operation)
             })
         },
+    ),
+    Family::new(
+        "benchd_last_steady",
+        NUMBER,
+        &["suite", "case", "workload", "target"],
+        "1 when the measured part passed the steady-state test, 0 when its throughput had not settled, drifted or shifted.",
+        ("record", "before the first result; fewer than 40 intervals of 1 s, too short to tell"),
+        |now, out| results(now, out, |result| result.steady.as_ref().map(|steady| flag(steady.steady))),
     ),
     Family::new(
         "benchd_last_end_timestamp_seconds",
@@ -105,8 +137,7 @@ fn results(now: &Snapshot, out: &mut Points, value: fn(&CaseResult) -> Option<f6
 }
 
 fn queries_per_second(result: &CaseResult) -> Option<f64> {
-    let statements = result.statements.total();
-    (statements > 0 && result.seconds > 0.0).then(|| statements as f64 / result.seconds)
+    result.by_second(result.statements.total())
 }
 
 fn errors_ratio(result: &CaseResult) -> Option<f64> {

@@ -4,6 +4,7 @@ mod connections;
 mod database_writes;
 mod disk_space;
 mod exclusive;
+mod memory;
 mod window;
 
 use jiff::Timestamp;
@@ -24,8 +25,14 @@ pub struct Guard {
 }
 
 /// Every guard, in the order people read them.
-pub const ALL: &[&Guard] =
-    &[&database_writes::GUARD, &window::GUARD, &disk_space::GUARD, &connections::GUARD, &exclusive::GUARD];
+pub const ALL: &[&Guard] = &[
+    &database_writes::GUARD,
+    &window::GUARD,
+    &disk_space::GUARD,
+    &memory::GUARD,
+    &connections::GUARD,
+    &exclusive::GUARD,
+];
 
 /// The guard that ends a run which is not over in time; it stands beside the table because it watches, not checks.
 pub const DEADLINE: &str = "deadline";
