@@ -433,10 +433,10 @@ fn what_is_done_between_operations_is_in_no_response_time() {
             thread::sleep(self.0);
         }
     }
-    let pause = Duration::from_millis(20);
-    let result = drive(&Plan { operations: 5, ..plan(1) }, &Stop::new(), |_| Ok(Slow(pause)), &mut |_| {});
+    let pause = Duration::from_millis(5);
+    let result = drive(&Plan { operations: 40, ..plan(1) }, &Stop::new(), |_| Ok(Slow(pause)), &mut |_| {});
     let result = result.unwrap();
-    assert!(result.seconds >= 5.0 * pause.as_secs_f64());
+    assert!(result.seconds >= 39.0 * pause.as_secs_f64());
     assert!(result.response.p50.unwrap() < pause.as_secs_f64());
 }
 

@@ -31,7 +31,7 @@ pub(super) const GROWTH: &[(&str, usize)] = &[
     ("network card whose speed is known, in addition", 23),
     ("filesystem watched", 5),
     ("suite, with a schedule and a last run that failed", 20),
-    ("case with a last result", 11),
+    ("case with a last result", 15),
     ("case that is live, at most two", 27),
 ];
 
