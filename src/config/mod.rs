@@ -7,6 +7,7 @@
 mod ad_hoc;
 mod benchmark;
 mod catalogue;
+mod limits;
 mod load;
 mod matrix;
 mod preset;
@@ -26,6 +27,7 @@ use serde::Serialize;
 pub use ad_hoc::ad_hoc;
 pub use benchmark::Case;
 pub use catalogue::{Catalogue, ParameterError};
+pub use limits::{Cpus, IoPriority, Limits, Profiles};
 pub use load::{Loaded, MAIN_FILE, built_in, load};
 pub use preset::presets;
 pub use problem::Problem;
@@ -44,6 +46,8 @@ pub struct Config {
     pub store: Store,
     /// `[sample]`.
     pub sample: Sample,
+    /// `[profile.NAME]`.
+    pub profiles: Profiles,
     /// `[target.NAME]`, the built-in one among them.
     pub targets: BTreeMap<String, Target>,
     /// `[suite.NAME]` of all suites that are enabled, the built-in ones among them.
