@@ -30,7 +30,7 @@ const SEVERAL_VERSIONS: [(&str, &str); 5] = [
     ("syn", "in macros at build time only: 2 for most, 3 for serde_derive and others that went ahead"),
 ];
 
-/// Direct dependencies, those of tests included, stay at or below this (DESIGN, dependencies).
+/// Direct dependencies of the program stay at or below this (DESIGN, dependencies).
 const MOST_DIRECT: usize = 35;
 
 /// One package as cargo describes it.
