@@ -132,6 +132,7 @@ async fn open_body(
 async fn a_scraper_gets_the_format_and_the_compression_it_prefers() {
     let mut rig = Rig::start().await;
     rig.run_fake().await;
+    while !rig.ask_tcp("GET", "/metrics").await.text.contains("benchd_last_run_end") {}
     let open =
         send(rig.tcp().await, scrape(&[("accept", "application/openmetrics-text;version=1.0.0,*/*;q=0.1")]))
             .await;
