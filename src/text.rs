@@ -47,6 +47,17 @@ pub fn milliseconds(seconds: f64) -> String {
     number(seconds * 1e3)
 }
 
+/// Bytes a second in the unit that suits them: `11.2 GiB/s`, `96.0 MiB/s`, `7.5 KiB/s`.
+pub fn byte_rate(bytes_per_second: f64) -> String {
+    let kib = bytes_per_second / 1024.0;
+    let (value, unit) = match kib {
+        large if large >= 1024.0 * 1024.0 => (kib / (1024.0 * 1024.0), "GiB/s"),
+        middle if middle >= 1024.0 => (kib / 1024.0, "MiB/s"),
+        _ => (kib, "KiB/s"),
+    };
+    format!("{value:.1} {unit}")
+}
+
 /// A length of time for people: `53 s`, `5 min 24 s`, `2 h 5 min`.
 pub fn took(seconds: f64) -> String {
     let whole = seconds.round().max(0.0) as u64;
@@ -78,6 +89,17 @@ mod tests {
             (0.0, "0.00"),
         ] {
             assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn bytes_a_second_have_the_unit_that_suits_them() {
+        for (bytes, text) in [
+            (7680.0, "7.5 KiB/s"),
+            (96.0 * 1_048_576.0, "96.0 MiB/s"),
+            (11.2 * 1_073_741_824.0, "11.2 GiB/s"),
+        ] {
+            assert_eq!(byte_rate(bytes), text);
         }
     }
 

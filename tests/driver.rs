@@ -375,6 +375,9 @@ fn the_warm_up_is_shown_and_not_counted() {
     let plan = Plan { warm_up: Span::from_millis(120), operations: 200, ..plan(3) };
     let (result, seen) = observed(&plan, |operation, tally| {
         tally.read();
+        tally.read_bytes(512);
+        tally.written_bytes(16);
+        tally.fsync();
         if operation < WARM_UP {
             return Ok(());
         }
@@ -385,6 +388,7 @@ fn the_warm_up_is_shown_and_not_counted() {
     let result = result.unwrap();
     assert_eq!((result.operations, result.errors.failed), (200, 0));
     assert_eq!(result.statements, Statements { read: 200, write: 0, other: 0 });
+    assert_eq!((result.bytes_read, result.bytes_written, result.fsyncs), (200 * 512, 200 * 16, 200));
     assert_eq!(result.warm_up_seconds, 0.12);
     assert!(result.intervals.iter().all(|interval| interval.errors.is_empty()));
     let (warm_up, measured): (Vec<Observed>, Vec<Observed>) = seen.into_iter().partition(|seen| seen.warm_up);

@@ -8,7 +8,7 @@ use super::source::Source;
 use super::{Common, Output, text};
 use crate::exit::{Ended, Exit};
 use crate::record::{CaseView, LoadModel, Outcome, Percentiles, ResultView, RunView};
-use crate::text::{local_time, milliseconds, number, or_dash, table, took};
+use crate::text::{byte_rate, local_time, milliseconds, number, or_dash, table, took};
 
 /// A finished run, or one of its cases in full
 #[derive(Debug, clap::Args)]
@@ -161,6 +161,9 @@ fn measured(result: &ResultView, operation: &str, line: &mut dyn FnMut(&str, Str
             statements.other
         ),
     );
+    if let Some(bytes) = bytes(result) {
+        line("bytes", bytes);
+    }
     line("response", percentiles(&result.response_seconds));
     if load.model == LoadModel::Open {
         line("service", percentiles(&result.service_seconds));
@@ -187,6 +190,22 @@ fn measured(result: &ResultView, operation: &str, line: &mut dyn FnMut(&str, Str
             generator.peak_memory_bytes as f64 / f64::from(1 << 20)
         ),
     );
+}
+
+/// Bytes and durable writes, for workloads that count them.
+fn bytes(result: &ResultView) -> Option<String> {
+    let throughput = &result.throughput;
+    let a_second = |count: u64| count as f64 / result.measured.seconds.max(f64::MIN_POSITIVE);
+    let moved = [("read", throughput.bytes_read), ("written", throughput.bytes_written)];
+    let mut parts: Vec<String> = moved
+        .iter()
+        .filter(|(_, bytes)| *bytes > 0)
+        .map(|(word, bytes)| format!("{} {word}", byte_rate(a_second(*bytes))))
+        .collect();
+    if throughput.fsyncs > 0 {
+        parts.push(format!("{} fsyncs, {}/s", throughput.fsyncs, number(a_second(throughput.fsyncs))));
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 fn asked(result: &ResultView) -> String {

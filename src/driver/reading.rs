@@ -26,6 +26,10 @@ pub(super) struct Reading {
     /// Attempts that were tried again.
     pub(super) retried: u64,
     pub(super) statements: Statements,
+    pub(super) bytes_read: u64,
+    pub(super) bytes_written: u64,
+    /// Requests to make written data durable that were answered.
+    pub(super) fsyncs: u64,
     /// Failed attempts by code.
     pub(super) codes: BTreeMap<ErrorCode, u64>,
     /// Response times in the buckets of the part's layout.
@@ -46,6 +50,9 @@ impl Reading {
             reading.failed += counts.failed.get();
             reading.retried += counts.retried.get();
             reading.statements += counts.statements();
+            reading.bytes_read += counts.bytes_read.get();
+            reading.bytes_written += counts.bytes_written.get();
+            reading.fsyncs += counts.fsyncs.get();
             counts.codes().for_each(|(code, count)| *reading.codes.entry(code).or_default() += count);
             counts.response.add_to(&mut reading.response);
         }
@@ -68,6 +75,9 @@ impl Reading {
                 write: self.statements.write - earlier.statements.write,
                 other: self.statements.other - earlier.statements.other,
             },
+            bytes_read: self.bytes_read - earlier.bytes_read,
+            bytes_written: self.bytes_written - earlier.bytes_written,
+            fsyncs: self.fsyncs - earlier.fsyncs,
             codes: codes.filter(|(_, count)| *count > 0).collect(),
             response: self.response.iter().zip(&earlier.response).map(|(now, then)| now - then).collect(),
         }

@@ -30,6 +30,9 @@ pub(super) struct Counts {
     read: Count,
     write: Count,
     other: Count,
+    pub(super) bytes_read: Count,
+    pub(super) bytes_written: Count,
+    pub(super) fsyncs: Count,
     codes: [CodeCount; CODES],
     pub(super) response: Buckets,
     pub(super) open: Option<OpenLoop>,
@@ -63,7 +66,11 @@ pub(super) struct Timing {
 
 impl Count {
     pub(super) fn add_one(&self) {
-        self.0.store(self.get() + 1, Ordering::Relaxed);
+        self.add(1);
+    }
+
+    pub(super) fn add(&self, more: u64) {
+        self.0.store(self.get().wrapping_add(more), Ordering::Relaxed);
     }
 
     pub(super) fn get(&self) -> u64 {
@@ -85,6 +92,21 @@ impl Tally {
     /// Counts any other statement.
     pub fn other(&mut self) {
         self.counts.other.add_one();
+    }
+
+    /// Counts bytes that were read.
+    pub fn read_bytes(&mut self, bytes: u64) {
+        self.counts.bytes_read.add(bytes);
+    }
+
+    /// Counts bytes that were written.
+    pub fn written_bytes(&mut self, bytes: u64) {
+        self.counts.bytes_written.add(bytes);
+    }
+
+    /// Counts an answered request to make written data durable.
+    pub fn fsync(&mut self) {
+        self.counts.fsyncs.add_one();
     }
 
     /// Counts an attempt that failed and is tried again inside the operation.
@@ -214,6 +236,20 @@ mod tests {
         assert_eq!(codes[&ErrorCode::Server(1)], 1);
         assert_eq!(codes.values().sum::<u64>(), 109);
         assert_eq!((tally.counts.failed.get(), tally.retried()), (5, 104));
+    }
+
+    #[test]
+    fn bytes_and_syncs_are_counted_apart() {
+        let mut tally = Tally::default();
+        tally.read_bytes(4096);
+        tally.written_bytes(100);
+        tally.written_bytes(28);
+        tally.fsync();
+        let counts = &tally.counts;
+        assert_eq!(
+            (counts.bytes_read.get(), counts.bytes_written.get(), counts.fsyncs.get()),
+            (4096, 128, 1)
+        );
     }
 
     #[test]

@@ -101,6 +101,8 @@ pub(super) const SECONDS: (Kind, &str) = (Kind::Gauge, "s");
 pub(super) const BYTES: (Kind, &str) = (Kind::Gauge, "bytes");
 /// Things a second.
 pub(super) const RATE: (Kind, &str) = (Kind::Gauge, "1/s");
+/// Bytes a second.
+pub(super) const BYTES_RATE: (Kind, &str) = (Kind::Gauge, "bytes/s");
 /// A share of a whole.
 pub(super) const RATIO: (Kind, &str) = (Kind::Gauge, "0-1");
 /// An instant.

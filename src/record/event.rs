@@ -91,6 +91,9 @@ pub enum Event {
         /// 95th percentile of the response time in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         p95_ms: Option<f64>,
+        /// Bytes read and written a second; absent for workloads that do not count bytes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bytes_per_second: Option<f64>,
         /// Failed operations.
         #[serde(default)]
         failed: u64,

@@ -244,6 +244,15 @@ pub struct CaseResult {
     pub per_second: f64,
     /// Statements; all zero for workloads without a server.
     pub statements: Statements,
+    /// Bytes that the load read; 0 for workloads that do not count bytes.
+    #[serde(default)]
+    pub bytes_read: u64,
+    /// Bytes that the load wrote; 0 for workloads that do not count bytes.
+    #[serde(default)]
+    pub bytes_written: u64,
+    /// Requests to make written data durable that were answered; 0 for workloads without files.
+    #[serde(default)]
+    pub fsyncs: u64,
     /// Response time: from intended start in open loop, from send in closed loop.
     pub response: Percentiles,
     /// Service time: from send to answer.
@@ -259,6 +268,18 @@ pub struct CaseResult {
     /// The whole distributions, by `response`, `service` and `lag`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub histograms: BTreeMap<String, EncodedHistogram>,
+}
+
+impl CaseResult {
+    /// A number of the measured part by its length; `None` when there is nothing to tell.
+    pub fn by_second(&self, number: u64) -> Option<f64> {
+        (number > 0 && self.seconds > 0.0).then(|| number as f64 / self.seconds)
+    }
+
+    /// Bytes read and written a second; `None` for workloads that do not count bytes.
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        self.by_second(self.bytes_read.saturating_add(self.bytes_written))
+    }
 }
 
 /// The load that was asked for and what came of it.

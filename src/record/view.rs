@@ -114,6 +114,15 @@ pub struct Throughput {
     pub per_second: f64,
     /// Statements by result.
     pub statements: Statements,
+    /// Bytes that the load read.
+    #[serde(default)]
+    pub bytes_read: u64,
+    /// Bytes that the load wrote.
+    #[serde(default)]
+    pub bytes_written: u64,
+    /// Requests to make written data durable.
+    #[serde(default)]
+    pub fsyncs: u64,
 }
 
 impl RunView {
@@ -154,6 +163,9 @@ impl From<CaseResult> for ResultView {
                 operations: result.operations,
                 per_second: result.per_second,
                 statements: result.statements,
+                bytes_read: result.bytes_read,
+                bytes_written: result.bytes_written,
+                fsyncs: result.fsyncs,
             },
             response_seconds: result.response,
             service_seconds: result.service,

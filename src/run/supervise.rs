@@ -16,7 +16,7 @@ use super::protocol::{FromWorker, Hello, LINE_LIMIT, RunRequest, ToWorker, parse
 use super::queue::{Start, StopReason};
 use super::runner::Shared;
 use super::{recover, request};
-use crate::record::{CaseRecord, Event, Failure, Outcome, RunRecord, Stage};
+use crate::record::{CaseRecord, CaseResult, Event, Failure, Outcome, RunRecord, Stage};
 use crate::units::Span;
 
 /// A worker that was asked to stop may take so long to clean up before it is killed.
@@ -269,6 +269,7 @@ fn result(clock: Duration, case: &CaseRecord) -> Event {
         outcome: case.outcome,
         per_second: result.map(|result| result.per_second),
         p95_ms: result.and_then(|result| result.response.p95).map(|seconds| seconds * 1e3),
+        bytes_per_second: result.and_then(CaseResult::bytes_per_second),
         failed: result.map_or(0, |result| result.errors.failed),
         operation: case.operation.clone(),
         load: case.load_in_words(),

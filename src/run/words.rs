@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::record::{Event, Interval, Outcome};
-use crate::text::{number, or_dash, took};
+use crate::text::{byte_rate, number, or_dash, took};
 
 /// The line for an event; `None` for events that are worth no line.
 pub fn line(event: &Event) -> Option<String> {
@@ -50,7 +50,18 @@ fn errors_per_second(errors: &BTreeMap<String, u64>, seconds: f64) -> f64 {
 
 /// `✔ cpu  1 thread  862 events/s  p95 1.17 ms  err 0`.
 fn result_line(event: &Event) -> String {
-    let Event::Result { case, outcome, per_second, p95_ms, failed, operation, load, message, .. } = event
+    let Event::Result {
+        case,
+        outcome,
+        per_second,
+        p95_ms,
+        bytes_per_second: bytes,
+        failed,
+        operation,
+        load,
+        message,
+        ..
+    } = event
     else {
         return String::new();
     };
@@ -60,7 +71,8 @@ fn result_line(event: &Event) -> String {
     let unit = if operation == "transaction" { "tps".to_owned() } else { format!("{operation}s/s") };
     let speed = or_dash(*per_second, |speed| format!("{} {unit}", number(speed)));
     let p95 = or_dash(*p95_ms, |milliseconds| format!("{} ms", number(milliseconds)));
-    format!("✔ {case:<18} {load:<20} {speed:>16}   p95 {p95:>9}   err {failed}")
+    let bytes = bytes.map(|bytes| format!("   {}", byte_rate(bytes))).unwrap_or_default();
+    format!("✔ {case:<18} {load:<20} {speed:>16}   p95 {p95:>9}   err {failed}{bytes}")
 }
 
 #[cfg(test)]
@@ -95,6 +107,26 @@ mod tests {
     }
 
     #[test]
+    fn a_load_that_counts_bytes_says_how_many_a_second() {
+        let event = Event::Result {
+            t: 1.0,
+            case: "memory".to_owned(),
+            index: 1,
+            outcome: Outcome::Finished,
+            per_second: Some(183_501.0),
+            p95_ms: Some(0.0061),
+            bytes_per_second: Some(11.2 * f64::from(1 << 30)),
+            failed: 0,
+            operation: "block".to_owned(),
+            load: "1 thread".to_owned(),
+            message: None,
+        };
+        let line =
+            "✔ memory             1 thread             183,501 blocks/s   p95   0.01 ms   err 0   11.2 GiB/s";
+        assert_eq!(result_line(&event), line);
+    }
+
+    #[test]
     fn a_case_that_did_not_finish_says_why() {
         let event = Event::Result {
             t: 1.0,
@@ -103,6 +135,7 @@ mod tests {
             outcome: Outcome::Failed,
             per_second: None,
             p95_ms: None,
+            bytes_per_second: None,
             failed: 0,
             operation: "event".to_owned(),
             load: "1 thread".to_owned(),

@@ -1,6 +1,6 @@
 //! The last result of each case.
 
-use super::super::family::{FACTS, Family, Points, RATE, RATIO, SECONDS, TIME};
+use super::super::family::{BYTES_RATE, FACTS, Family, Points, RATE, RATIO, SECONDS, TIME};
 use super::super::snapshot::{LastResult, Snapshot};
 use super::unix_seconds;
 use crate::record::{CaseRecord, CaseResult, Parameters};
@@ -21,6 +21,30 @@ pub(super) const FAMILIES: &[Family] = &[
         "Statements per second of SQL workloads, BEGIN and COMMIT included.",
         ("record", "not an SQL workload"),
         |now, out| results(now, out, queries_per_second),
+    ),
+    Family::new(
+        "benchd_last_read_bytes_per_second",
+        BYTES_RATE,
+        &["suite", "case", "workload", "target"],
+        "Bytes read per second by the load (memory, fileio).",
+        ("record", "workload without bytes; nothing read"),
+        |now, out| results(now, out, |result| result.by_second(result.bytes_read)),
+    ),
+    Family::new(
+        "benchd_last_written_bytes_per_second",
+        BYTES_RATE,
+        &["suite", "case", "workload", "target"],
+        "Bytes written per second by the load (memory, fileio).",
+        ("record", "workload without bytes; nothing written"),
+        |now, out| results(now, out, |result| result.by_second(result.bytes_written)),
+    ),
+    Family::new(
+        "benchd_last_fsyncs_per_second",
+        RATE,
+        &["suite", "case", "workload", "target"],
+        "Completed fsync calls per second (fileio).",
+        ("record", "not fileio; nothing synced"),
+        |now, out| results(now, out, |result| result.by_second(result.fsyncs)),
     ),
     Family::new(
         "benchd_last_response_seconds",
@@ -105,8 +129,7 @@ fn results(now: &Snapshot, out: &mut Points, value: fn(&CaseResult) -> Option<f6
 }
 
 fn queries_per_second(result: &CaseResult) -> Option<f64> {
-    let statements = result.statements.total();
-    (statements > 0 && result.seconds > 0.0).then(|| statements as f64 / result.seconds)
+    result.by_second(result.statements.total())
 }
 
 fn errors_ratio(result: &CaseResult) -> Option<f64> {
