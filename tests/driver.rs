@@ -38,6 +38,7 @@ fn plan(clients: u32) -> Plan {
         seed: 1,
         interval: Span::from_millis(50),
         max_errors: Share::from_percent(1),
+        kinds: Kinds::default(),
     }
 }
 

@@ -167,14 +167,15 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     changed.into_iter().filter(|(_, changed)| *changed).map(|(key, _)| key).collect()
 }
 
-/// The filesystems to watch: `/`, the store's, those of scratch servers, and those the configuration names.
+/// The filesystems to watch: `/`, the store's, those of scratch servers and directories, and those the configuration names.
 pub(super) fn filesystems(config: &Config) -> Vec<PathBuf> {
     let mut paths = vec![PathBuf::from("/"), state_directory(&config.store.path)];
-    let scratch = config.targets.values().filter_map(|target| match target {
+    let directories = config.targets.values().filter_map(|target| match target {
         Target::Scratch(scratch) => Some(scratch.directory.clone()),
+        Target::Directory(directory) => Some(directory.path.clone()),
         Target::Server(_) => None,
     });
-    paths.extend(scratch);
+    paths.extend(directories);
     paths.extend(config.sample.filesystems.iter().cloned());
     paths
 }

@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::part::Part;
 use super::tally::{Tally, Timing};
-use super::{Stop, Worker, clock};
+use super::{Failed, Stop, Worker, clock};
 
 /// The last stretch before a deadline, in nanoseconds, in which a client spins: a sleep ends up to this late.
 const SPIN: u64 = 50_000;
@@ -167,7 +167,12 @@ fn work<W: Worker>(
     let mut why = Why::Over;
     for part in parts {
         let Some(counts) = part.counts.get(client) else { break };
-        why = operate(&mut worker, part, Tally::over(counts), start, control);
+        let mut tally = Tally::over(counts);
+        why = operate(&mut worker, part, &mut tally, start, control);
+        if matches!(why, Why::Over) {
+            let settled = worker.settle(!part.warm_up, &mut tally);
+            why = settled.map_or_else(|failed| met(failed, &mut tally).unwrap_or(Why::Over), |()| Why::Over);
+        }
         if !matches!(why, Why::Over) {
             break;
         }
@@ -180,7 +185,7 @@ fn work<W: Worker>(
 fn operate<W: Worker>(
     worker: &mut W,
     part: &Part,
-    mut tally: Tally,
+    tally: &mut Tally,
     start: u64,
     control: &Control<'_>,
 ) -> Why {
@@ -197,17 +202,23 @@ fn operate<W: Worker>(
             Ok(_) => return Why::Over,
             Err(why) => return why,
         };
-        tally.sent();
-        let done = worker.step(part.first_operation + number, &mut tally);
+        tally.sent(intended, sent);
+        let done = worker.step(part.first_operation + number, tally);
         let end = clock::now();
         match done {
+            Ok(()) if tally.take_deferred() => {}
             Ok(()) => tally.completed(Timing { intended, sent, end }),
             Err(failed) => {
-                tally.failed(failed.code);
-                if let Some(sentence) = failed.fatal {
-                    return Why::Fatal(sentence);
+                if let Some(why) = met(failed, tally) {
+                    return why;
                 }
             }
         }
     }
+}
+
+/// Counts a failure; whether it ends the case.
+fn met(failed: Failed, tally: &mut Tally) -> Option<Why> {
+    tally.failed(failed.code);
+    failed.fatal.map(Why::Fatal)
 }

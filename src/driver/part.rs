@@ -73,7 +73,7 @@ impl Part {
             taken: AtomicU64::new(0),
             schedule: Schedule::new(plan.pace, plan.seed, 0),
             layout,
-            counts: (0..plan.clients).map(|_| Arc::new(Counts::new(layout, lag))).collect(),
+            counts: (0..plan.clients).map(|_| Arc::new(Counts::new(layout, lag, plan.kinds))).collect(),
         }
     }
 }

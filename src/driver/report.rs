@@ -9,10 +9,12 @@ use hdrhistogram::Histogram;
 
 use crate::record::{CaseResult, EncodedHistogram, Generator, Interval, Load, LoadModel, Percentiles};
 
+use super::buckets::Buckets;
 use super::client::{Control, Message, Why};
 use super::part::{Part, nanoseconds};
 use super::reading::{Reading, merge, seconds};
 use super::schedule::Due;
+use super::tally::Counts;
 use super::{DriveError, Observed, Pace, Plan, clock, process};
 
 /// Fewer operations than this say nothing about the share that fails, before the end.
@@ -204,6 +206,7 @@ impl Reporter<'_> {
             merge(part, &mut self.histogram, |counts| counts.open.as_ref().map(|open| &open.lag));
             lag = self.keep(&mut histograms, "lag");
         }
+        let by_operation = self.by_operation(part, &mut histograms);
         CaseResult {
             load: self.load(&mut watched, total.sent),
             seconds: measured,
@@ -217,6 +220,7 @@ impl Reporter<'_> {
             response,
             service,
             lag,
+            by_operation,
             errors: total.errors(),
             generator: Generator {
                 cpu_seconds: cpu,
@@ -226,6 +230,29 @@ impl Reporter<'_> {
             intervals: watched.intervals,
             histograms,
         }
+    }
+
+    /// The kinds of operations that were met, with their times where these are kept.
+    fn by_operation(
+        &mut self,
+        part: &Part,
+        histograms: &mut BTreeMap<String, EncodedHistogram>,
+    ) -> BTreeMap<String, Percentiles> {
+        let mut kinds = BTreeMap::new();
+        for (place, name) in self.plan.kinds.names.iter().enumerate() {
+            let of = part.counts.iter().filter_map(|counts| counts.kinds.get(place));
+            let count = of.map(|kind| kind.count.get()).sum();
+            let times = if count > 0 && self.plan.kinds.timed {
+                merge(part, &mut self.histogram, |counts| kind_times(counts, place));
+                self.keep(histograms, name)
+            } else {
+                Percentiles { count, ..Percentiles::default() }
+            };
+            if count > 0 {
+                kinds.insert((*name).to_owned(), times);
+            }
+        }
+        kinds
     }
 
     /// Stores the distribution that is held under its name, and reads its percentiles.
@@ -264,4 +291,9 @@ impl Reporter<'_> {
             }),
         }
     }
+}
+
+/// The times of the kind at a place of the list, of one client.
+fn kind_times(counts: &Counts, place: usize) -> Option<&Buckets> {
+    counts.kinds.get(place)?.times.as_ref()
 }

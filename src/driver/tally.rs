@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::record::Statements;
 
-use super::ErrorCode;
 use super::buckets::{Buckets, Layout};
+use super::{ErrorCode, Kinds, clock};
 
 /// Codes told apart in one client; further ones count as [`ErrorCode::Other`].
 const CODES: usize = 32;
@@ -18,6 +18,17 @@ const CODES: usize = 32;
 #[derive(Debug, Default)]
 pub struct Tally {
     counts: Arc<Counts>,
+    /// When the present operation should have started and when it did.
+    present: Deferred,
+    /// Whether the present operation ends later.
+    deferred: bool,
+}
+
+/// An operation that was begun and is not over: a request that the system works on while the client goes on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Deferred {
+    intended: Option<u64>,
+    sent: u64,
 }
 
 /// The numbers behind a tally; aligned so that clients do not share cache lines.
@@ -36,6 +47,15 @@ pub(super) struct Counts {
     codes: [CodeCount; CODES],
     pub(super) response: Buckets,
     pub(super) open: Option<OpenLoop>,
+    pub(super) kinds: Vec<KindCounts>,
+}
+
+/// One kind of operations that is told apart.
+#[derive(Debug)]
+pub(super) struct KindCounts {
+    pub(super) count: Count,
+    /// Their times; without buckets where kinds are only counted.
+    pub(super) times: Option<Buckets>,
 }
 
 /// What differs from the response time only in open loop.
@@ -109,6 +129,35 @@ impl Tally {
         self.counts.fsyncs.add_one();
     }
 
+    /// The instant at which something of a kind begins; 0, at no cost, where kinds are not timed.
+    #[inline]
+    pub fn begin(&self) -> u64 {
+        if self.counts.kinds.first().is_some_and(|kind| kind.times.is_some()) { clock::now() } else { 0 }
+    }
+
+    /// Counts something of a kind that began at the instant and is over now.
+    #[inline]
+    pub fn done(&mut self, kind: usize, began: u64) {
+        let Some(kind) = self.counts.kinds.get(kind) else { return };
+        kind.count.add_one();
+        if let Some(times) = &kind.times {
+            times.record(clock::now().saturating_sub(began));
+        }
+    }
+
+    /// The present operation goes on after its step: it counts when it is told to have [`ended`](Tally::ended).
+    pub fn defer(&mut self) -> Deferred {
+        self.deferred = true;
+        self.present
+    }
+
+    /// Counts an operation of a kind that was deferred and is over now.
+    pub fn ended(&mut self, operation: Deferred, kind: usize) {
+        let Deferred { intended, sent } = operation;
+        self.done(kind, sent);
+        self.completed(Timing { intended, sent, end: clock::now() });
+    }
+
     /// Counts an attempt that failed and is tried again inside the operation.
     pub fn retry(&mut self, code: ErrorCode) {
         self.counts.retried.add_one();
@@ -126,11 +175,19 @@ impl Tally {
     }
 
     pub(super) fn over(counts: &Arc<Counts>) -> Tally {
-        Tally { counts: Arc::clone(counts) }
+        Tally { counts: Arc::clone(counts), ..Tally::default() }
     }
 
-    pub(super) fn sent(&mut self) {
+    #[inline]
+    pub(super) fn sent(&mut self, intended: Option<u64>, sent: u64) {
+        self.present = Deferred { intended, sent };
         self.counts.sent.add_one();
+    }
+
+    /// Whether the present operation ends later; asked once.
+    #[inline]
+    pub(super) fn take_deferred(&mut self) -> bool {
+        std::mem::take(&mut self.deferred)
     }
 
     pub(super) fn completed(&mut self, timing: Timing) {
@@ -151,10 +208,13 @@ impl Tally {
 
 impl Counts {
     /// Counts for one client; service and lag only where they are told apart from the response.
-    pub(super) fn new(layout: Layout, open: bool) -> Counts {
+    pub(super) fn new(layout: Layout, open: bool, kinds: Kinds) -> Counts {
+        let times = || kinds.timed.then(|| Buckets::new(layout));
+        let kinds = kinds.names.iter().map(|_| KindCounts { count: Count::default(), times: times() });
         Counts {
             response: Buckets::new(layout),
             open: open.then(|| OpenLoop { service: Buckets::new(layout), lag: Buckets::new(layout) }),
+            kinds: kinds.collect(),
             ..Counts::default()
         }
     }

@@ -259,13 +259,17 @@ pub struct CaseResult {
     pub service: Percentiles,
     /// How late operations were sent; empty in closed loop.
     pub lag: Percentiles,
+    /// Operations by kind (`read`, `write`, `fsync`), for workloads that tell them apart: how many, and in native
+    /// mode their times.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_operation: BTreeMap<String, Percentiles>,
     /// What did not succeed.
     pub errors: Errors,
     /// What the load generator itself cost.
     pub generator: Generator,
     /// Consecutive parts of the measured time, in order.
     pub intervals: Vec<Interval>,
-    /// The whole distributions, by `response`, `service` and `lag`.
+    /// The whole distributions, by `response`, `service` and `lag`, and by kind of operation.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub histograms: BTreeMap<String, EncodedHistogram>,
 }

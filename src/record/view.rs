@@ -73,6 +73,9 @@ pub struct ResultView {
     pub service_seconds: Percentiles,
     /// From intended start to send.
     pub lag_seconds: Percentiles,
+    /// Operations by kind, with their times where these are told apart.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub operations: BTreeMap<String, Percentiles>,
     /// What did not succeed.
     pub errors: Errors,
     /// What the load generator cost.
@@ -170,6 +173,7 @@ impl From<CaseResult> for ResultView {
             response_seconds: result.response,
             service_seconds: result.service,
             lag_seconds: result.lag,
+            operations: result.by_operation,
             errors: result.errors,
             generator: result.generator,
         }

@@ -15,7 +15,7 @@ pub(super) async fn end_left_over_servers(targets: &BTreeMap<String, Target>, id
         .values()
         .filter_map(|target| match target {
             Target::Scratch(scratch) => Some(scratch.directory.clone()),
-            Target::Server(_) => None,
+            Target::Server(_) | Target::Directory(_) => None,
         })
         .collect();
     let ended = tokio::task::spawn_blocking(move || {

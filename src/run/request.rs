@@ -10,7 +10,7 @@ use super::queue::Start;
 use super::runner::RunnerParts;
 use crate::config::{Binlog, Endpoint, OnFailure, ScratchTarget, ServerTarget, Target};
 use crate::record::RunRecord;
-use crate::target::{Access, ScratchOptions, Secret, read_password};
+use crate::target::{Access, DirectoryOptions, ScratchOptions, Secret, read_password};
 
 /// The request for one run, secrets included.
 pub(super) fn build(
@@ -53,6 +53,11 @@ fn target_request(name: &str, target: &Target) -> Result<TargetRequest> {
             Ok(TargetRequest::Server { access, accept_excess_privileges: server.accept_excess_privileges })
         }
         Target::Scratch(scratch) => Ok(TargetRequest::Scratch(scratch_options(scratch))),
+        Target::Directory(directory) => Ok(TargetRequest::Directory(DirectoryOptions {
+            path: directory.path.clone(),
+            max_size: directory.max_size,
+            allow_network: directory.allow_network,
+        })),
     }
 }
 

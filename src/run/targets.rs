@@ -6,7 +6,9 @@ use anyhow::{Context, Result, ensure};
 
 use super::protocol::{RunRequest, TargetRequest};
 use crate::driver::Stop;
-use crate::target::{self, Access, Asker, Client, DaemonIdentity, PreparedTarget, ScratchServer};
+use crate::target::{
+    self, Access, Asker, Client, DaemonIdentity, Directory, Prepared, PreparedTarget, ScratchServer, Way,
+};
 
 /// The local side of the proof of what benchd owns on servers, in the state directory.
 const LEDGER: &str = "scratch.json";
@@ -20,7 +22,7 @@ pub(super) struct Targets<'a> {
 
 struct Open {
     server: Option<ScratchServer>,
-    prepared: PreparedTarget,
+    prepared: Prepared,
     facts: BTreeMap<String, String>,
 }
 
@@ -30,7 +32,7 @@ impl<'a> Targets<'a> {
     }
 
     /// The target of that name, made ready: a scratch server runs, the schema is claimed.
-    pub(super) fn open(&mut self, name: &str, note: &mut dyn FnMut(String)) -> Result<&mut PreparedTarget> {
+    pub(super) fn open(&mut self, name: &str, note: &mut dyn FnMut(String)) -> Result<&mut Prepared> {
         if !self.open.contains_key(name) {
             let opened = self.make_ready(name, note)?;
             self.open.insert(name.to_owned(), opened);
@@ -38,8 +40,8 @@ impl<'a> Targets<'a> {
         self.open.get_mut(name).map(|open| &mut open.prepared).context("the target was just opened")
     }
 
-    pub(super) fn access(&self, name: &str) -> Option<&Access> {
-        self.open.get(name).map(|open| &open.prepared.access)
+    pub(super) fn way(&self, name: &str) -> Option<Way> {
+        self.open.get(name).map(|open| open.prepared.way())
     }
 
     pub(super) fn facts(&self, name: &str) -> BTreeMap<String, String> {
@@ -64,6 +66,11 @@ impl<'a> Targets<'a> {
                 let access = server.access().clone();
                 self.claim(name, &access, Some(server))
             }
+            TargetRequest::Directory(options) => {
+                let directory = Directory::open(name, options)?;
+                let facts = BTreeMap::from([("path".to_owned(), options.path.display().to_string())]);
+                Ok(Open { server: None, prepared: Prepared::Directory(directory), facts })
+            }
         }
     }
 
@@ -79,7 +86,7 @@ impl<'a> Targets<'a> {
         let ledger = self.request.state_directory.join(LEDGER);
         let prepared = PreparedTarget::claim(&mut client, name, &daemon, &ledger)?;
         client.close();
-        Ok(Open { server, prepared, facts })
+        Ok(Open { server, prepared: Prepared::Server(prepared), facts })
     }
 
     /// One scratch server at a time: the memory of two is more than a host may have.

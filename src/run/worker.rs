@@ -15,7 +15,7 @@ use super::protocol::{CaseRequest, FromWorker, Hello, LoadRequest, RunRequest, T
 use super::targets::Targets;
 use crate::driver::Stop;
 use crate::record::{CaseRecord, Event, Failure, Outcome, SCHEMA, Stage};
-use crate::workloads::{self, Kind, Workload};
+use crate::workloads::{self, Kind, NO_SPACE, Workload};
 
 /// Serves one run on a pair of streams.
 ///
@@ -167,7 +167,7 @@ impl Worker<'_> {
         let request = LoadRequest {
             workload: run.case.workload.clone(),
             parameters: run.case.parameters.clone(),
-            access: run.case.target.as_deref().and_then(|name| targets.access(name)).cloned(),
+            way: run.case.target.as_deref().and_then(|name| targets.way(name)),
         };
         run.enter(if plan.warm_up.is_zero() { Stage::Measure } else { Stage::WarmUp });
         let planned = if plan.warm_up.is_zero() { plan.time } else { plan.warm_up };
@@ -194,6 +194,7 @@ impl Worker<'_> {
         let target = run.case.target.clone();
         let (outcome, failure) = match report.failure {
             None => (Outcome::Finished, None),
+            Some(failure) if failure.reason == NO_SPACE => (Outcome::Aborted, Some(failure)),
             Some(failure) => (Outcome::Failed, Some(failure)),
         };
         CaseRecord {
