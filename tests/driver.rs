@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use benchd::driver::{
-    Arrivals, DriveError, ErrorCode, Failed, Observed, Pace, Plan, Stop, Tally, Worker, drive,
+    Arrivals, DriveError, ErrorCode, Failed, Kinds, Observed, Pace, Plan, Stop, Tally, Worker, drive,
 };
 use benchd::record::{CaseResult, LIVE_BUCKETS_SECONDS, LoadModel, Statements};
 use benchd::units::{Rate, Share, Span};

@@ -152,6 +152,7 @@ fn result(random: &mut Random) -> CaseResult {
         response,
         service: response,
         lag: Percentiles::default(),
+        by_operation: BTreeMap::new(),
         errors: Errors { failed: 1, retried: 2, by_code: BTreeMap::from([("1213".to_owned(), 2)]) },
         generator: Generator {
             cpu_seconds: 0.49,

@@ -66,6 +66,7 @@ fn result(model: LoadModel) -> CaseResult {
         response: percentiles(),
         service: percentiles(),
         lag: Percentiles::default(),
+        by_operation: BTreeMap::new(),
         errors: Errors { failed: 2, retried: 3, by_code: BTreeMap::from([("1213".to_owned(), 3)]) },
         generator: Generator {
             cpu_seconds: 0.5,
