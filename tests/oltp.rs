@@ -43,7 +43,7 @@ impl Host {
         let mut client = Client::connect(&server.root()).unwrap();
         let at = PreparedTarget::claim(&mut client, "test", &daemon, &directory.path().join("owned.json"));
         client.close();
-        Some(Host { server, at: Prepared::Server(at.unwrap()), _directory: directory })
+        Some(Host { server, at: Prepared::Server(Box::new(at.unwrap())), _directory: directory })
     }
 
     fn access(&self) -> &Access {
@@ -398,10 +398,7 @@ fn rows_have_the_shape_and_k_the_distribution_of_sysbench() {
         let case = workload("oltp_read_only", json!({"table_size": 10_000, "rand_type": rand_type}));
         prepare(case.as_ref(), &mut host.at);
         assert_eq!(value(host.access(), misshapen), "0");
-        assert_eq!(
-            value(host.access(), "SELECT COUNT(*) FROM sbtest1 WHERE k NOT BETWEEN 1 AND 10000"),
-            "0"
-        );
+        assert_eq!(value(host.access(), "SELECT COUNT(*) FROM sbtest1 WHERE k NOT BETWEEN 1 AND 10000"), "0");
         let found = value(host.access(), "SELECT COUNT(*) FROM sbtest1 WHERE k BETWEEN 4975 AND 5050");
         assert!(hot.contains(&found.parse().unwrap()), "{rand_type}: {found}");
         let distinct = value(host.access(), "SELECT COUNT(DISTINCT c) FROM sbtest1");

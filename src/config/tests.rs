@@ -104,7 +104,9 @@ fn the_examples_of_the_shipped_file_are_valid_and_name_the_defaults() {
 fn the_shipped_file_has_every_key() {
     let text = uncommented(&["#", "#| "]);
     let written: toml::Table = text.parse().unwrap();
-    for table in ["server", "store", "sample", "target.main", "target.scratch", "target.files", "suite.example"] {
+    for table in
+        ["server", "store", "sample", "target.main", "target.scratch", "target.files", "suite.example"]
+    {
         let kind = match table {
             "target.main" => "kind = \"server\"\nsocket = \"/s\"\n",
             "target.scratch" => "kind = \"scratch\"\n",
@@ -405,7 +407,7 @@ fn problems_of_an_ad_hoc_benchmark_name_their_arguments() {
         shown(&problems),
         "command line:2:1: unknown key `theads` of workload oltp_read_write\n   2 | theads=1\n     | ^^^^^^ did you mean `threads`?\n\
          command line:3:10: tables cannot be \"x\"\n   3 | tables=1,x,2\n     |          ^ write another\n\
-         command line:4:8: target `sata` is not defined\n   4 | target=sata\n     |        ^^^^ defined are: scratch. Or add [target.sata]\n\
+         command line:4:8: target `sata` is not defined\n   4 | target=sata\n     |        ^^^^ defined are: files, scratch. Or add [target.sata]\n\
          command line:5:1: `tables` is given twice\n   5 | tables=3\n     | ^^^^^^ write tables=VALUE,VALUE for several"
     );
     let problems = ad_hoc(&config(""), "cpuu", &[], &FakeCatalogue, CPUS).unwrap_err();

@@ -86,7 +86,7 @@ impl<'a> Targets<'a> {
         let ledger = self.request.state_directory.join(LEDGER);
         let prepared = PreparedTarget::claim(&mut client, name, &daemon, &ledger)?;
         client.close();
-        Ok(Open { server, prepared: Prepared::Server(prepared), facts })
+        Ok(Open { server, prepared: Prepared::Server(Box::new(prepared)), facts })
     }
 
     /// One scratch server at a time: the memory of two is more than a host may have.

@@ -36,7 +36,8 @@ impl Aio {
     pub(crate) fn new(buffers: Buffers) -> io::Result<Aio> {
         let mut context: libc::c_ulong = 0;
         // SAFETY: the call writes one unsigned long to the address given, which is that of a local one.
-        let answer = unsafe { libc::syscall(libc::SYS_io_setup, buffers.depth() as c_long, &raw mut context) };
+        let answer =
+            unsafe { libc::syscall(libc::SYS_io_setup, buffers.depth() as c_long, &raw mut context) };
         checked(answer)?;
         let events = vec![Event::default(); buffers.depth()];
         Ok(Aio { context, buffers, events })
@@ -62,7 +63,8 @@ impl Queue for Aio {
         // SAFETY: the list has one request, which the kernel copies before it returns. The bytes at its address
         // stay where they are, and nobody reads or writes them, until the completion: `buffers` holds them, and
         // `drop` waits for whatever is under way.
-        let answer = unsafe { libc::syscall(libc::SYS_io_submit, self.context, 1 as c_long, list.as_mut_ptr()) };
+        let answer =
+            unsafe { libc::syscall(libc::SYS_io_submit, self.context, 1 as c_long, list.as_mut_ptr()) };
         checked(answer).inspect_err(|_| self.buffers.free(transfer.slot)).map(|_| ())
     }
 
@@ -71,7 +73,14 @@ impl Queue for Aio {
         let events = self.events.as_mut_ptr();
         // SAFETY: the kernel writes at most as many events as the vector has, each of the layout above.
         let answer = unsafe {
-            libc::syscall(libc::SYS_io_getevents, self.context, least, most, events, ptr::null_mut::<timespec>())
+            libc::syscall(
+                libc::SYS_io_getevents,
+                self.context,
+                least,
+                most,
+                events,
+                ptr::null_mut::<timespec>(),
+            )
         };
         let count = match checked(answer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,

@@ -98,13 +98,8 @@ mod tests {
     fn a_buffer_begins_at_a_page_and_is_out_of_reach_while_it_is_used() {
         let file = std::fs::File::open("/dev/null").unwrap();
         let mut buffers = Buffers::new(2, 100, false);
-        let transfer = Transfer {
-            slot: 1,
-            file: std::os::fd::AsFd::as_fd(&file),
-            write: false,
-            offset: 0,
-            length: 100,
-        };
+        let transfer =
+            Transfer { slot: 1, file: std::os::fd::AsFd::as_fd(&file), write: false, offset: 0, length: 100 };
         assert_eq!(buffers.of(1).unwrap().as_ptr().align_offset(ALIGNMENT), 0);
         assert!(buffers.take(&Transfer { length: 101, ..transfer }).is_err());
         buffers.take(&transfer).unwrap();

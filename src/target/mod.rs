@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug)]
 pub enum Prepared {
     /// A server.
-    Server(PreparedTarget),
+    Server(Box<PreparedTarget>),
     /// A directory.
     Directory(Directory),
 }

@@ -125,7 +125,8 @@ impl Directory {
             "{} in {path} are more than the max_size {most} of the target: give a smaller `total`",
             Bytes::new(bytes)
         );
-        let free = free_bytes(&self.options.path).with_context(|| format!("ask how much is free in {path}"))?;
+        let free =
+            free_bytes(&self.options.path).with_context(|| format!("ask how much is free in {path}"))?;
         ensure!(
             free >= bytes.saturating_add(LEAST_FREE.get()),
             "{} in {path} do not fit: {} MiB are free, and {LEAST_FREE} must stay free: make room, or give a smaller \
@@ -144,7 +145,8 @@ impl Directory {
         fill: &mut dyn FnMut(u32, u64, &mut [u8]) -> bool,
         told: &mut dyn FnMut(u64),
     ) -> Result<()> {
-        let what = || format!("file {number} of {} in {} was not filled", spec.count, self.options.path.display());
+        let what =
+            || format!("file {number} of {} in {} was not filled", spec.count, self.options.path.display());
         if spec.allocate {
             allocate(file, spec.size).with_context(what)?;
         }
@@ -229,8 +231,7 @@ mod tests {
 
     fn opened(max_size: Bytes) -> (tempfile::TempDir, Directory) {
         let place = tempfile::tempdir().unwrap();
-        let options =
-            DirectoryOptions { path: place.path().join("files"), max_size, allow_network: false };
+        let options = DirectoryOptions { path: place.path().join("files"), max_size, allow_network: false };
         (place, Directory::open("files", &options).unwrap())
     }
 

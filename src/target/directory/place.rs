@@ -41,8 +41,7 @@ const NETWORK: [(u64, &str); 9] = [
 const MEMORY: [(u64, &str); 2] = [(0x0102_1994, "tmpfs"), (0x8584_58f6, "ramfs")];
 
 /// What a data directory of MySQL or MariaDB holds.
-const SERVER_FILES: [&str; 5] =
-    ["ibdata1", "aria_log_control", "auto.cnf", "mysql.ibd", "#innodb_redo"];
+const SERVER_FILES: [&str; 5] = ["ibdata1", "aria_log_control", "auto.cnf", "mysql.ibd", "#innodb_redo"];
 
 /// Looks at a directory that is there, or at the place where it would be made.
 ///

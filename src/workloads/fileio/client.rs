@@ -8,7 +8,8 @@ use std::os::unix::fs::FileExt as _;
 use anyhow::Context as _;
 
 use super::blocks;
-use super::options::{Io, Job};
+use super::keys::Io;
+use super::options::Job;
 use super::requests::{Move, Request, Requests};
 use crate::driver::random::Random;
 use crate::driver::{Deferred, ErrorCode, Failed, Tally, Worker};
@@ -168,7 +169,12 @@ impl Queued {
                 format!("no Linux AIO for {depth} requests: raise fs.aio-max-nr, or lower `depth` or `threads`")
             })?),
         };
-        Ok(Queued { queue, free: (0..depth).rev().collect(), under_way: vec![None; depth], ended: Vec::new() })
+        Ok(Queued {
+            queue,
+            free: (0..depth).rev().collect(),
+            under_way: vec![None; depth],
+            ended: Vec::new(),
+        })
     }
 
     fn is_busy(&self) -> bool {
@@ -183,7 +189,8 @@ impl Queued {
         operation: u64,
         tally: &mut Tally,
     ) -> Result<(), Failed> {
-        let slot = self.free.pop().ok_or_else(|| broken("no request was sent", &io::Error::other("no slot")))?;
+        let slot =
+            self.free.pop().ok_or_else(|| broken("no request was sent", &io::Error::other("no slot")))?;
         if request.write
             && let Some(bytes) = self.queue.buffer(slot)
         {
@@ -245,7 +252,9 @@ impl Shared<'_> {
             (Some(mapping), true) => mapping.write(request.offset, bytes),
             (Some(mapping), false) => mapping.read(request.offset, bytes),
             (None, true) => self.file(request.file).and_then(|file| file.write_all_at(bytes, request.offset)),
-            (None, false) => self.file(request.file).and_then(|file| file.read_exact_at(bytes, request.offset)),
+            (None, false) => {
+                self.file(request.file).and_then(|file| file.read_exact_at(bytes, request.offset))
+            }
         };
         moved.map_err(|error| failed(request, &error))?;
         if !request.write && self.job.validate {
@@ -271,7 +280,9 @@ impl Shared<'_> {
     fn check(&self, request: &Move, bytes: &[u8]) -> Result<(), Failed> {
         for (offset, block) in self.blocks(request).zip(bytes.chunks(self.job.block as usize)) {
             if !blocks::is_sealed(block, request.file, offset) {
-                let error = io::Error::other("it does not hold what was written there: the disk or the kernel is broken");
+                let error = io::Error::other(
+                    "it does not hold what was written there: the disk or the kernel is broken",
+                );
                 return Err(broken(&format!("the block of file {} at byte {offset}", request.file), &error));
             }
         }
@@ -342,7 +353,10 @@ mod tests {
             let mut all = (0..16).try_for_each(|number| client.step(number, &mut tally));
             all = all.and_then(|()| client.settle(false, &mut tally));
             let sentence = all.unwrap_err().fatal.unwrap();
-            assert!(sentence.starts_with("the block of file 0 at byte 12288: it does not hold"), "{sentence}");
+            assert!(
+                sentence.starts_with("the block of file 0 at byte 12288: it does not hold"),
+                "{sentence}"
+            );
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod blocks;
 mod client;
+mod keys;
 mod options;
 mod requests;
 
@@ -24,7 +25,8 @@ use crate::units::Bytes;
 
 use super::{Common, Kind, NO_SPACE, Needs, Workload, defaults_of, take};
 use client::{Client, KINDS, Shared};
-use options::{Io, Job, KEYS, Options, Pattern};
+use keys::{Io, KEYS, Pattern};
+use options::{Job, Options};
 use requests::Requests;
 
 /// The workload's entry in the table.
@@ -95,7 +97,8 @@ impl Workload for FileIo {
         stop: &Stop,
         observe: &mut dyn FnMut(Observed),
     ) -> Result<CaseResult, DriveError> {
-        let files = way.and_then(Way::files).context("no load without files: give `target`").map_err(unable)?;
+        let files =
+            way.and_then(Way::files).context("no load without files: give `target`").map_err(unable)?;
         let shared = self.open(files).map_err(unable)?;
         let mut low = None;
         let mut watch = |observed| {

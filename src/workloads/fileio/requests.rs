@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::options::{Job, Pattern};
+use super::keys::Pattern;
+use super::options::Job;
 use crate::driver::random::Random;
 
 /// Places tried before a client lets others end what they have under way.
@@ -135,7 +136,8 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::{Io, Options};
+    use super::super::keys::Io;
+    use super::super::options::Options;
     use super::*;
     use crate::workloads::{Common, take};
 
@@ -152,11 +154,14 @@ mod tests {
 
     #[test]
     fn a_sequence_goes_through_each_file_and_begins_again() {
-        let job = job(serde_json::json!({"pattern": "seqrd", "files": 2, "total": "80KiB", "block_size": "16KiB"}));
+        let job =
+            job(serde_json::json!({"pattern": "seqrd", "files": 2, "total": "80KiB", "block_size": "16KiB"}));
         let places: Vec<(u32, u64, u64)> = draw(&job, 7)
             .into_iter()
             .map(|request| match request {
-                Request::Move(Move { write: false, file, offset, length }) => (file, offset >> 10, length >> 10),
+                Request::Move(Move { write: false, file, offset, length }) => {
+                    (file, offset >> 10, length >> 10)
+                }
                 other => panic!("{other:?}"),
             })
             .collect();
@@ -205,7 +210,9 @@ mod tests {
         let job = job(serde_json::json!({"pattern": "rndrd", "files": 4, "total": "256KiB"}));
         let mut met = HashSet::new();
         for request in draw(&job, 500) {
-            let Request::Move(Move { write: false, file, offset, length }) = request else { panic!("{request:?}") };
+            let Request::Move(Move { write: false, file, offset, length }) = request else {
+                panic!("{request:?}")
+            };
             assert_eq!((offset % job.block, length), (0, job.block));
             met.insert((file, offset));
         }
@@ -214,7 +221,8 @@ mod tests {
 
     #[test]
     fn a_place_under_way_is_not_given_twice_where_contents_are_checked() {
-        let mut job = job(serde_json::json!({"pattern": "rndrd", "files": 1, "total": "32KiB", "validate": true}));
+        let mut job =
+            job(serde_json::json!({"pattern": "rndrd", "files": 1, "total": "32KiB", "validate": true}));
         let requests = Requests::new(&job);
         let mut random = Random::for_operation(1, 1);
         let mut given = Vec::new();

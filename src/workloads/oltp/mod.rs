@@ -197,7 +197,9 @@ impl Workload for Oltp {
         stop: &Stop,
         progress: &mut dyn FnMut(u64, u64, &'static str),
     ) -> anyhow::Result<()> {
-        let at = at.and_then(Prepared::server).ok_or_else(|| anyhow::anyhow!("no tables are made without a server: give `target`"))?;
+        let at = at
+            .and_then(Prepared::server)
+            .ok_or_else(|| anyhow::anyhow!("no tables are made without a server: give `target`"))?;
         let load = Load {
             tables: &self.tables,
             k: &self.transaction.ids,
