@@ -53,6 +53,50 @@ fn without_a_daemon_a_workload_runs_in_the_command_and_is_kept() {
 }
 
 #[test]
+fn workloads_of_the_host_run_and_tell_the_bytes_they_moved() {
+    let place = Place::new("");
+    let short = ["time=200ms", "warm_up=50ms"];
+    let cases: [(&str, &[&str], &str); 6] = [
+        ("cpu", &["mode=native", "pin=core"], ""),
+        ("memory", &["operation=read", "block_size=64KiB", "scope=local", "threads=2"], "bytes_read"),
+        ("memory", &["access=rnd", "total=0"], "bytes_written"),
+        ("memory", &["mode=native", "size=32MiB"], "bytes_written"),
+        ("memory", &["mode=latency", "size=16KiB"], ""),
+        ("threads", &["threads=2", "yields=10"], ""),
+    ];
+    for (workload, keys, counted) in cases {
+        let arguments = [&["run", "-w", workload], keys, &short, &["--output", "json"]].concat();
+        let run = place.json(&arguments);
+        let throughput = &run["cases"][0]["throughput"];
+        assert!(throughput["operations"].as_u64().unwrap() > 0, "{workload} {keys:?}: {throughput}");
+        for bytes in ["bytes_read", "bytes_written"] {
+            assert_eq!(
+                throughput[bytes].as_u64().unwrap() > 0,
+                bytes == counted,
+                "{workload} {keys:?} {bytes}"
+            );
+        }
+    }
+    let run = place.run(&["run", "-w", "mutex", "threads=3", "locks=100", "loops=10"]);
+    assert!(run.status.success(), "{}", words(&run));
+    let run = place.run(&["run", "-w", "memory", "mode=native", "size=32MiB", short[0], short[1]]);
+    assert!(words(&run).contains("iB/s"), "{}", words(&run));
+    let shown = place.run(&["show", "ad-hoc:memory"]);
+    assert!(words(&shown).contains("iB/s written"), "{}", words(&shown));
+}
+
+#[test]
+fn memory_that_others_need_and_pages_that_are_not_there_are_not_taken() {
+    let place = Place::new("");
+    let huge = place.run(&["run", "-w", "memory", "mode=latency", "size=1TiB", "time=1s"]);
+    assert_eq!(huge.status.code(), Some(3), "{}", words(&huge));
+    assert!(words(&huge).contains("memory 1048576 MiB taken (limit "), "{}", words(&huge));
+    let refused = place.run(&["run", "-w", "memory", "total=1KiB", "threads=2"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", words(&refused));
+    assert!(words(&refused).contains("nothing would be done"), "{}", words(&refused));
+}
+
+#[test]
 fn a_run_can_be_asked_for_and_everything_shows_it() {
     let place = Place::new(SHORT);
     let daemon = place.serve();

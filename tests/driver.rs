@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use benchd::driver::{
-    Arrivals, DriveError, ErrorCode, Failed, Kinds, Observed, Pace, Plan, Stop, Tally, Worker, drive,
+    Arrivals, DriveError, ErrorCode, Failed, Kinds, Observed, Pace, Pin, Plan, Stop, Tally, Worker, drive,
 };
 use benchd::record::{CaseResult, LIVE_BUCKETS_SECONDS, LoadModel, Statements};
 use benchd::units::{Rate, Share, Span};
@@ -34,7 +34,9 @@ fn plan(clients: u32) -> Plan {
         warm_up: Span::ZERO,
         time: Span::ZERO,
         operations: 0,
+        operations_each: 0,
         pace: Pace::FlatOut,
+        pin: Pin::None,
         seed: 1,
         interval: Span::from_millis(50),
         max_errors: Share::from_percent(1),
@@ -368,6 +370,74 @@ fn a_panic_of_the_observer_does_not_leave_clients_behind() {
         })
     });
     assert!(observed.is_err());
+}
+
+#[test]
+fn a_limit_for_each_client_holds_for_each() {
+    let by_client: Mutex<Vec<u64>> = Mutex::new(vec![0; 3]);
+    let make = |client: u32| {
+        let by_client = &by_client;
+        Ok(FakeWorker(move |operation, _: &mut Tally| {
+            by_client.lock().unwrap()[client as usize] += u64::from(operation < WARM_UP);
+            // A client ten times as slow does as many.
+            thread::sleep(Duration::from_millis(if client == 0 { 10 } else { 1 }));
+            Ok(())
+        }))
+    };
+    let plan = Plan { operations_each: 7, warm_up: Span::from_millis(30), ..plan(3) };
+    let result = drive(&plan, &Stop::new(), make, &mut |_| {}).unwrap();
+    assert_eq!(result.operations, 21);
+    assert_eq!(by_client.into_inner().unwrap(), [7, 7, 7]);
+}
+
+#[test]
+fn what_is_done_between_operations_is_in_no_response_time() {
+    struct Slow(Duration);
+    impl Worker for Slow {
+        fn step(&mut self, _operation: u64, _tally: &mut Tally) -> Result<(), Failed> {
+            Ok(())
+        }
+        fn between(&mut self) {
+            thread::sleep(self.0);
+        }
+    }
+    let pause = Duration::from_millis(20);
+    let result = drive(&Plan { operations: 5, ..plan(1) }, &Stop::new(), |_| Ok(Slow(pause)), &mut |_| {});
+    let result = result.unwrap();
+    assert!(result.seconds >= 5.0 * pause.as_secs_f64());
+    assert!(result.response.p50.unwrap() < pause.as_secs_f64());
+}
+
+/// The CPUs that the calling thread may use, as the kernel writes them.
+fn allowed_cpus() -> String {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_owned()
+}
+
+#[test]
+fn pinned_clients_have_a_cpu_each_and_others_have_all() {
+    let cpus = u32::try_from(thread::available_parallelism().unwrap().get()).unwrap();
+    let seen = |pin| {
+        let seen: Mutex<BTreeSet<String>> = Mutex::default();
+        let plan = Plan { operations_each: 1, pin, ..plan(cpus) };
+        run(&plan, |_, _| {
+            seen.lock().unwrap().insert(allowed_cpus());
+            Ok(())
+        })
+        .unwrap();
+        seen.into_inner().unwrap()
+    };
+    let pinned = seen(Pin::Core);
+    assert_eq!(pinned.len(), cpus as usize, "{pinned:?}");
+    assert!(pinned.iter().all(|list| list.parse::<u32>().is_ok()), "{pinned:?}");
+    assert_eq!(seen(Pin::None), BTreeSet::from([allowed_cpus()]));
+}
+
+#[test]
+fn more_pinned_clients_than_cpus_are_refused() {
+    let error = run(&Plan { operations: 1, pin: Pin::Core, ..plan(5000) }, |_, _| Ok(())).unwrap_err();
+    assert!(matches!(error, DriveError::Make(_)));
+    assert!(error.to_string().starts_with("5000 threads cannot have a CPU each"), "{error}");
 }
 
 #[test]

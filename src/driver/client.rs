@@ -191,7 +191,7 @@ fn operate<W: Worker>(
 ) -> Why {
     let (from, to) = (start.saturating_add(part.from), start.saturating_add(part.to));
     let mut schedule = part.schedule.clone();
-    loop {
+    for _ in 0..part.operations_each {
         let number = part.taken.fetch_add(1, Ordering::Relaxed);
         if number >= part.operations {
             return Why::Over;
@@ -207,7 +207,10 @@ fn operate<W: Worker>(
         let end = clock::now();
         match done {
             Ok(()) if tally.take_deferred() => {}
-            Ok(()) => tally.completed(Timing { intended, sent, end }),
+            Ok(()) => {
+                tally.completed(Timing { intended, sent, end });
+                worker.between();
+            }
             Err(failed) => {
                 if let Some(why) = met(failed, tally) {
                     return why;
@@ -215,6 +218,7 @@ fn operate<W: Worker>(
             }
         }
     }
+    Why::Over
 }
 
 /// Counts a failure; whether it ends the case.

@@ -8,6 +8,7 @@ mod buckets;
 mod client;
 mod clock;
 mod part;
+mod pin;
 mod process;
 pub mod random;
 mod reading;
@@ -44,8 +45,12 @@ pub struct Plan {
     pub time: Span,
     /// Measured operations over all clients; 0 is no limit by number.
     pub operations: u64,
+    /// Measured operations of each client; 0 is no limit by number.
+    pub operations_each: u64,
     /// When operations start.
     pub pace: Pace,
+    /// On which CPUs the clients run.
+    pub pin: Pin,
     /// Seed of the schedule, and of the workers' random choices.
     pub seed: u64,
     /// Time between two observations.
@@ -89,6 +94,16 @@ pub enum Arrivals {
     Even,
 }
 
+/// On which CPUs client threads run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pin {
+    /// Where the kernel puts them.
+    None,
+    /// Each on a CPU of its own.
+    Core,
+}
+
 /// What one client does.
 pub trait Worker {
     /// Does one operation. Its number is unique in the case and does not depend on which client does it or when:
@@ -98,6 +113,10 @@ pub trait Worker {
     /// # Errors
     /// The operation failed for good; it counts as an error and not as a response time.
     fn step(&mut self, operation: u64, tally: &mut Tally) -> Result<(), Failed>;
+
+    /// Done after every operation that did not fail: work that belongs to the load and not to a response time.
+    #[inline(always)]
+    fn between(&mut self) {}
 
     /// Ends what is still under way when a part of the load is over: the warm-up, or as the `last` the measured
     /// part, to whose time and counts it belongs.
@@ -248,14 +267,17 @@ pub fn drive<W: Worker>(
     let histogram = new_histogram().map_err(|error| DriveError::Make(error.into()))?;
     let parts = Part::all(plan, &histogram);
     let control = Control::new(stop);
+    let cpus = pin::cpus(plan.pin, plan.clients).map_err(DriveError::Make)?;
     let (sender, messages) = mpsc::channel();
     thread::scope(|scope| {
         let _end = EndOnDrop(&control);
         for client in 0..plan.clients {
             let (make, parts, control, sender) = (&make, &parts, &control, sender.clone());
+            let cpu = cpus.get(client as usize).copied();
+            let make = move || pin::this_thread(cpu).and_then(|()| make(client));
             thread::Builder::new()
                 .name(format!("client-{client}"))
-                .spawn_scoped(scope, move || live(client as usize, || make(client), parts, control, &sender))
+                .spawn_scoped(scope, move || live(client as usize, make, parts, control, &sender))
                 .with_context(|| format!("start client thread {client} of {}", plan.clients))
                 .map_err(DriveError::Make)?;
         }

@@ -29,6 +29,8 @@ pub(super) struct Part {
     pub(super) first_operation: u64,
     /// Operations over all clients; `u64::MAX` is no limit by number.
     pub(super) operations: u64,
+    /// Operations of each client; `u64::MAX` is no limit by number.
+    pub(super) operations_each: u64,
     /// How many operations clients have taken.
     pub(super) taken: AtomicU64,
     /// Intended starts; `None` in closed loop.
@@ -57,7 +59,8 @@ impl Part {
         parts.push(Part {
             from: boundary,
             to: if time == 0 { u64::MAX } else { boundary.saturating_add(time) },
-            operations: if plan.operations == 0 { u64::MAX } else { plan.operations },
+            operations: limit(plan.operations),
+            operations_each: limit(plan.operations_each),
             ..Part::new(plan, Layout::fine(histogram), plan.pace != Pace::FlatOut)
         });
         parts
@@ -70,12 +73,18 @@ impl Part {
             to: u64::MAX,
             first_operation: 0,
             operations: u64::MAX,
+            operations_each: u64::MAX,
             taken: AtomicU64::new(0),
             schedule: Schedule::new(plan.pace, plan.seed, 0),
             layout,
             counts: (0..plan.clients).map(|_| Arc::new(Counts::new(layout, lag, plan.kinds))).collect(),
         }
     }
+}
+
+/// A number of operations of a plan, where 0 is no limit.
+const fn limit(operations: u64) -> u64 {
+    if operations == 0 { u64::MAX } else { operations }
 }
 
 /// A duration in nanoseconds, at most 584 years.

@@ -16,6 +16,7 @@ use crate::record::{CaseResult, Parameters};
 use crate::system::remainder_64;
 use crate::target::Way;
 
+use super::options::in_range;
 use super::{Common, Key, Kind, Needs, Workload, defaults_of, take};
 
 /// The workload's entry in the table.
@@ -30,11 +31,18 @@ pub(super) const KIND: Kind = Kind {
     build,
 };
 
-const KEYS: &[Key] = &[Key {
-    name: "max_prime",
-    meaning: "one event tries every number below it; 4 to 1000000000",
-    peer: "--cpu-max-prime",
-}];
+const KEYS: &[Key] = &[
+    Key {
+        name: "max_prime",
+        meaning: "one event tries every number below it; 4 to 1000000000",
+        peer: "--cpu-max-prime",
+    },
+    Key {
+        name: "mode",
+        meaning: "compatible: the divisions of sysbench 1.0.20 | native: no more than needed, in 32 bits",
+        peer: "",
+    },
+];
 
 /// From one number tried to sweeps of about a day.
 const MAX_PRIME: std::ops::RangeInclusive<u64> = 4..=1_000_000_000;
@@ -43,11 +51,22 @@ const MAX_PRIME: std::ops::RangeInclusive<u64> = 4..=1_000_000_000;
 #[serde(deny_unknown_fields)]
 struct Options {
     max_prime: u64,
+    mode: Mode,
+}
+
+/// How a number is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    /// With the instructions of sysbench 1.0.20 as GCC compiles it.
+    Compatible,
+    /// With no more than the task needs.
+    Native,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { max_prime: 10_000 }
+        Options { max_prime: 10_000, mode: Mode::Compatible }
     }
 }
 
@@ -59,21 +78,15 @@ fn defaults() -> Parameters {
 
 fn build(parameters: &Parameters) -> Result<Box<dyn Workload>, ParameterError> {
     let mut left = parameters.clone();
-    let Options { max_prime } = take(&mut left)?;
+    let options: Options = take(&mut left)?;
     let common = Common::take_rest(left)?;
-    if !MAX_PRIME.contains(&max_prime) {
-        return Err(ParameterError {
-            key: "max_prime".to_owned(),
-            problem: format!("`max_prime` cannot be {max_prime}"),
-            hint: format!("write a number of {} to {}", MAX_PRIME.start(), MAX_PRIME.end()),
-        });
-    }
-    Ok(Box::new(Cpu { common, max_prime }))
+    in_range("max_prime", options.max_prime, &MAX_PRIME)?;
+    Ok(Box::new(Cpu { common, options }))
 }
 
 struct Cpu {
     common: Common,
-    max_prime: u64,
+    options: Options,
 }
 
 impl Workload for Cpu {
@@ -87,7 +100,11 @@ impl Workload for Cpu {
         stop: &Stop,
         observe: &mut dyn FnMut(Observed),
     ) -> Result<CaseResult, DriveError> {
-        drive(&self.plan(), stop, |_| Ok(Sweep { max_prime: self.max_prime }), observe)
+        let max_prime = self.options.max_prime;
+        match self.options.mode {
+            Mode::Compatible => drive(&self.plan(), stop, |_| Ok(Sweep { max_prime }), observe),
+            Mode::Native => drive(&self.plan(), stop, |_| Ok(NativeSweep { max_prime }), observe),
+        }
     }
 }
 
@@ -130,6 +147,32 @@ fn is_prime(number: u64, remainder: &mut impl FnMut(u64, NonZeroU64) -> u64) -> 
     true
 }
 
+struct NativeSweep {
+    max_prime: u64,
+}
+
+impl Worker for NativeSweep {
+    fn step(&mut self, _operation: u64, _tally: &mut Tally) -> Result<(), Failed> {
+        // `MAX_PRIME` is below 2^32.
+        black_box(native_primes_below(black_box(self.max_prime) as u32));
+        Ok(())
+    }
+}
+
+/// The number of primes from 3 below `max`: even numbers are not tried, nor by even divisors, and all is done in
+/// whole numbers of 32 bits, which no compiler divides in 64.
+fn native_primes_below(max: u32) -> u32 {
+    let mut primes = 0;
+    let mut root = 1;
+    for number in (3..max).step_by(2) {
+        while (root + 1) * (root + 1) <= number {
+            root += 1;
+        }
+        primes += u32::from((3..=root).step_by(2).all(|divisor| !number.is_multiple_of(divisor)));
+    }
+    primes
+}
+
 const THREE: NonZeroU64 = NonZeroU64::MIN.saturating_add(2);
 
 #[cfg(test)]
@@ -161,12 +204,27 @@ mod tests {
 
     #[test]
     fn an_event_takes_time_that_grows_with_its_bound() {
-        let time = |max_prime: u64| {
-            let parameters = json!({"max_prime": max_prime, "time": "0s", "operations": 20, "warm_up": "0s"});
-            let cpu = build(parameters.as_object().unwrap()).unwrap();
-            cpu.measure(None, &Stop::new(), &mut |_| {}).unwrap().service.mean.unwrap()
-        };
-        assert!(time(40_000) > 2.0 * time(10_000), "6.5 times the divisions");
+        for mode in ["compatible", "native"] {
+            let time = |max_prime: u64| {
+                let parameters = json!({
+                    "max_prime": max_prime, "mode": mode, "time": "0s", "operations": 20, "warm_up": "0s"
+                });
+                let cpu = build(parameters.as_object().unwrap()).unwrap();
+                cpu.measure(None, &Stop::new(), &mut |_| {}).unwrap().service.mean.unwrap()
+            };
+            assert!(time(40_000) > 2.0 * time(10_000), "{mode}: 6.5 times the divisions");
+        }
+    }
+
+    #[test]
+    fn both_modes_find_the_same_primes() {
+        for max in [4, 5, 8, 9, 10, 25, 26, 10_000, 20_000] {
+            assert_eq!(
+                u64::from(native_primes_below(max)),
+                primes_below(u64::from(max), remainder_64),
+                "{max}"
+            );
+        }
     }
 
     #[test]

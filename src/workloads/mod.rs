@@ -4,14 +4,18 @@
 
 mod cpu;
 mod fileio;
+mod memory;
+mod mutex;
 mod oltp;
 mod options;
 mod sql;
+mod threads;
 
 use crate::config::{Catalogue, ParameterError};
 use crate::driver::{DriveError, Observed, Plan, Stop};
 use crate::record::{CaseResult, Parameters};
 use crate::target::{Prepared, Way};
+use crate::units::Bytes;
 
 pub use crate::config::Needs;
 pub use options::{Common, defaults_of, take};
@@ -20,8 +24,17 @@ pub use options::{Common, defaults_of, take};
 pub const NO_SPACE: &str = "no_space";
 
 /// Every workload, in the order they are listed to people.
-pub const ALL: &[&Kind] =
-    &[&cpu::KIND, &fileio::KIND, &oltp::POINT_SELECT, &oltp::READ_ONLY, &oltp::WRITE_ONLY, &oltp::READ_WRITE];
+pub const ALL: &[&Kind] = &[
+    &cpu::KIND,
+    &memory::KIND,
+    &fileio::KIND,
+    &threads::KIND,
+    &mutex::KIND,
+    &oltp::POINT_SELECT,
+    &oltp::READ_ONLY,
+    &oltp::WRITE_ONLY,
+    &oltp::READ_WRITE,
+];
 
 /// The static description of a workload.
 pub struct Kind {
@@ -58,6 +71,11 @@ pub struct Key {
 pub trait Workload {
     /// The load to drive.
     fn plan(&self) -> Plan;
+
+    /// Memory that the load takes beside what the driver needs for each client.
+    fn memory(&self) -> Bytes {
+        Bytes::new(0)
+    }
 
     /// Makes ready what the load needs; `progress` is told units done, units in all, and what is counted.
     ///
@@ -148,13 +166,11 @@ mod tests {
     #[test]
     fn every_workload_can_be_built_of_its_defaults() {
         for kind in ALL {
-            let workload = (kind.build)(&(kind.defaults)()).map_err(|error| error.to_string());
-            assert_eq!(
-                workload.map(|workload| workload.plan()),
-                Ok(Common::default().plan()),
-                "{}",
-                kind.name
-            );
+            let defaults = (kind.defaults)();
+            let workload = (kind.build)(&defaults).map_err(|error| error.to_string()).unwrap();
+            let span = |key: &str| defaults[key].as_str().unwrap().parse().unwrap();
+            let common = Plan { time: span("time"), warm_up: span("warm_up"), ..Common::default().plan() };
+            assert_eq!(Plan { operations_each: 0, ..workload.plan() }, common, "{}", kind.name);
         }
     }
 

@@ -1,12 +1,14 @@
 //! Options of workloads: plain structs whose `Default` is the only source of defaults, read from the parameters
 //! of a case key by key so that an error names its key.
 
+use std::ops::RangeInclusive;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::config::ParameterError;
-use crate::driver::{Arrivals, Kinds, Pace, Plan};
+use crate::driver::{Arrivals, Kinds, Pace, Pin, Plan};
 use crate::record::Parameters;
 use crate::units::{Rate, Share, Span};
 
@@ -34,6 +36,8 @@ pub struct Common {
     pub pace: Arrivals,
     /// Seed of everything random.
     pub seed: u64,
+    /// On which CPUs the threads run.
+    pub pin: Pin,
     /// Failed operations beyond this share fail the case.
     pub max_errors: Share,
 }
@@ -52,6 +56,7 @@ impl Common {
         Key { name: "rate", meaning: "operations a second, open loop; 0 = closed loop", peer: "--rate" },
         Key { name: "pace", meaning: "arrivals in open loop: poisson | even", peer: "" },
         Key { name: "seed", meaning: "same seed, same operations, whatever the timing", peer: "--rand-seed" },
+        Key { name: "pin", meaning: "none | core: each thread on a CPU of its own", peer: "" },
         Key { name: "max_errors", meaning: "failed operations beyond this share fail the case", peer: "" },
     ];
 
@@ -59,7 +64,23 @@ impl Common {
     ///
     /// # Errors
     /// The first key that cannot be used or that nobody knows.
-    pub fn take_rest(mut parameters: Parameters) -> Result<Common, ParameterError> {
+    pub fn take_rest(parameters: Parameters) -> Result<Common, ParameterError> {
+        let common = Common::take_rest_of_bounded(parameters)?;
+        if common.time.is_zero() && common.operations == 0 {
+            return Err(ParameterError {
+                key: "time".to_owned(),
+                problem: "the case would never end".to_owned(),
+                hint: "give it a `time` or a number of `operations`".to_owned(),
+            });
+        }
+        Ok(common)
+    }
+
+    /// The same for a workload whose own options end the case, so that it needs no limit here.
+    ///
+    /// # Errors
+    /// The first key that cannot be used or that nobody knows.
+    pub fn take_rest_of_bounded(mut parameters: Parameters) -> Result<Common, ParameterError> {
         let common: Common = take(&mut parameters)?;
         let wrong = |key: &str, problem: String, hint: &str| {
             Err(ParameterError { key: key.to_owned(), problem, hint: hint.to_owned() })
@@ -79,13 +100,6 @@ impl Common {
             let problem = format!("`rate` cannot be {}", common.rate);
             return wrong("rate", problem, "write operations a second, or 0 for as fast as the clients can");
         }
-        if common.time.is_zero() && common.operations == 0 {
-            return wrong(
-                "time",
-                "the case would never end".to_owned(),
-                "give it a `time` or a number of `operations`",
-            );
-        }
         Ok(common)
     }
 
@@ -100,7 +114,9 @@ impl Common {
             warm_up: self.warm_up,
             time: self.time,
             operations: self.operations,
+            operations_each: 0,
             pace,
+            pin: self.pin,
             seed: self.seed,
             interval: Span::from_secs(1),
             max_errors: self.max_errors,
@@ -119,6 +135,7 @@ impl Default for Common {
             rate: 0.0,
             pace: Arrivals::Poisson,
             seed: 1,
+            pin: Pin::None,
             max_errors: Share::from_percent(1),
         }
     }
@@ -130,6 +147,20 @@ fn as_written<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Er
         whole if whole as f64 == *number => serializer.serialize_u64(whole),
         _ => serializer.serialize_f64(*number),
     }
+}
+
+/// A value that a workload cannot run with.
+pub(super) fn refused(key: &str, problem: String, hint: impl Into<String>) -> ParameterError {
+    ParameterError { key: key.to_owned(), problem, hint: hint.into() }
+}
+
+/// A number outside of its range.
+pub(super) fn in_range(key: &str, value: u64, range: &RangeInclusive<u64>) -> Result<(), ParameterError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let hint = format!("write a number of {} to {}", range.start(), range.end());
+    Err(refused(key, format!("`{key}` cannot be {value}"), hint))
 }
 
 /// Takes the options `T` out of the parameters: exactly the keys that `T::default()` has, each with its default
@@ -152,7 +183,12 @@ pub fn take<T: Default + Serialize + DeserializeOwned>(
 
 /// Every key of the options `T` with its default.
 pub fn defaults_of<T: Default + Serialize>() -> Parameters {
-    match serde_json::to_value(T::default()) {
+    parameters_of(&T::default())
+}
+
+/// Options as they are written in the configuration.
+pub(super) fn parameters_of<T: Serialize>(options: &T) -> Parameters {
+    match serde_json::to_value(options) {
         Ok(Value::Object(options)) => options,
         _ => Parameters::new(),
     }
@@ -250,7 +286,7 @@ mod tests {
             Value::Object(defaults.clone()),
             json!({
                 "threads": 1, "time": "1m", "operations": 0, "warm_up": "10s", "rate": 0,
-                "pace": "poisson", "seed": 1, "max_errors": "1%"
+                "pace": "poisson", "seed": 1, "pin": "none", "max_errors": "1%"
             })
         );
         let mut described: Vec<&str> = Common::KEYS.iter().map(|key| key.name).collect();

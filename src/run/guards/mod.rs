@@ -2,6 +2,7 @@
 
 mod database_writes;
 mod disk_space;
+mod memory;
 mod path;
 mod window;
 
@@ -23,7 +24,8 @@ pub struct Guard {
 }
 
 /// Every guard, in the order people read them.
-pub const ALL: &[&Guard] = &[&database_writes::GUARD, &window::GUARD, &path::GUARD, &disk_space::GUARD];
+pub const ALL: &[&Guard] =
+    &[&database_writes::GUARD, &window::GUARD, &path::GUARD, &disk_space::GUARD, &memory::GUARD];
 
 /// The guard that ends a run which is not over in time; it stands beside the table because it watches, not checks.
 pub const DEADLINE: &str = "deadline";

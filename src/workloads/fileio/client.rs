@@ -13,7 +13,7 @@ use super::options::Job;
 use super::requests::{Move, Request, Requests};
 use crate::driver::random::Random;
 use crate::driver::{Deferred, ErrorCode, Failed, Tally, Worker};
-use crate::system::{Aio, Aligned, Buffers, Completion, Mapping, Queue, Transfer, Uring};
+use crate::system::{Aio, Aligned, Buffers, Completion, MappedFile, Queue, Transfer, Uring};
 
 /// The kinds of operations, by their places in what is told of them.
 pub(super) const KINDS: &[&str] = &["read", "write", "fsync"];
@@ -27,7 +27,7 @@ pub(super) struct Shared<'a> {
     pub(super) seed: u64,
     pub(super) files: Vec<File>,
     /// The files in memory, when they are mapped.
-    pub(super) mappings: Vec<Mapping>,
+    pub(super) mappings: Vec<MappedFile>,
     pub(super) requests: Requests<'a>,
 }
 
@@ -343,7 +343,7 @@ mod tests {
             whole[3 * 4096 + 100] ^= 1;
             file.write_all_at(&whole, 0).unwrap();
             let mappings = match job.io {
-                Io::Mmap => vec![Mapping::new(&file, 64 << 10).unwrap()],
+                Io::Mmap => vec![MappedFile::new(&file, 64 << 10).unwrap()],
                 _ => Vec::new(),
             };
             let requests = Requests::new(&job);

@@ -19,7 +19,7 @@ use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use crate::config::ParameterError;
 use crate::driver::{DriveError, Kinds, Observed, Plan, Stop, drive};
 use crate::record::{CaseResult, Parameters};
-use crate::system::{Aligned, Mapping};
+use crate::system::{Aligned, MappedFile};
 use crate::target::{FileSpec, Files, LEAST_FREE, Prepared, Way, free_bytes, refuses_direct};
 use crate::units::Bytes;
 
@@ -155,7 +155,7 @@ impl FileIo {
         if job.io == Io::Mmap {
             let size = usize::try_from(job.file_size).with_context(what)?;
             for file in &opened {
-                mappings.push(Mapping::new(file, size).with_context(what)?);
+                mappings.push(MappedFile::new(file, size).with_context(what)?);
             }
         }
         Ok(Shared { job, seed: self.common.seed, files: opened, mappings, requests: Requests::new(job) })

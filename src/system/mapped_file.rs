@@ -11,22 +11,22 @@ use nix::libc;
 /// threads and the kernel may change them at any time, and a copy that meets a change has bytes of both.
 ///
 /// Touching a page that the file has no space for ends the process by SIGBUS, so the file must have all its blocks.
-pub(crate) struct Mapping {
+pub(crate) struct MappedFile {
     start: NonNull<libc::c_void>,
     length: usize,
 }
 
 // SAFETY: the address is valid for the whole process until `drop`, and it is used through copies alone.
-unsafe impl Send for Mapping {}
+unsafe impl Send for MappedFile {}
 // SAFETY: as above; copies that race give bytes of both sides, which callers are told.
-unsafe impl Sync for Mapping {}
+unsafe impl Sync for MappedFile {}
 
-impl Mapping {
+impl MappedFile {
     /// Maps the first `length` bytes of a file.
     ///
     /// # Errors
     /// When the kernel refuses it.
-    pub(crate) fn new(file: &File, length: usize) -> io::Result<Mapping> {
+    pub(crate) fn new(file: &File, length: usize) -> io::Result<MappedFile> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: the kernel chooses an address where nothing is; the file stays mapped when it is closed.
         let start =
@@ -34,7 +34,7 @@ impl Mapping {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        NonNull::new(start).map(|start| Mapping { start, length }).ok_or_else(io::Error::last_os_error)
+        NonNull::new(start).map(|start| MappedFile { start, length }).ok_or_else(io::Error::last_os_error)
     }
 
     /// Copies from the file, from `offset` as many bytes as there are in `into`.
@@ -81,7 +81,7 @@ impl Mapping {
     }
 }
 
-impl Drop for Mapping {
+impl Drop for MappedFile {
     fn drop(&mut self) {
         // SAFETY: the range is the mapping itself, and nobody has its address after this.
         unsafe { libc::munmap(self.start.as_ptr(), self.length) };
@@ -96,7 +96,7 @@ mod tests {
     fn what_is_written_is_in_the_file_and_beyond_its_end_is_refused() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(8192).unwrap();
-        let mapping = Mapping::new(&file, 8192).unwrap();
+        let mapping = MappedFile::new(&file, 8192).unwrap();
         mapping.write(4090, b"benchd").unwrap();
         mapping.sync().unwrap();
         let mut read = [0; 6];
