@@ -8,7 +8,7 @@
 //!      run                    the life of a run, in three processes
 //!        workloads            what one operation of each kind of load is
 //!          driver, target     the hot loop; where SQL goes
-//!  config  sample  inventory  store      leaves: they know nobody above them
+//!  config  sample  inventory  store  analysis   leaves: they know nobody above them
 //!  record  units  text  exit  journal   the vocabulary that all share
 //! ```
 //!
@@ -16,6 +16,7 @@
 //! measured by `driver` while `sample` watches the host, and puts a `record` into the `store`; `export` and `cli`
 //! read it from there.
 
+pub mod analysis;
 pub mod cli;
 pub mod config;
 pub mod daemon;

@@ -21,11 +21,12 @@ pub fn or_dash<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), show)
 }
 
-/// A number with enough digits and thousands set apart: `21,431`, `862.0`, `3.49`.
+/// A number with enough digits and thousands set apart: `21,431`, `862.0`, `3.49`, `0.019`.
 pub fn number(value: f64) -> String {
     match value.abs() {
         large if large >= 1000.0 => thousands(value.round()),
         middle if middle >= 100.0 => format!("{value:.1}"),
+        small if small < 1.0 && small > 0.0 => format!("{value:.3}"),
         _ => format!("{value:.2}"),
     }
 }
@@ -86,6 +87,7 @@ mod tests {
             (689.04, "689.0"),
             (3.494, "3.49"),
             (1234567.0, "1,234,567"),
+            (0.0187, "0.019"),
             (0.0, "0.00"),
         ] {
             assert_eq!(number(value), text);

@@ -97,6 +97,28 @@ fn memory_that_others_need_and_pages_that_are_not_there_are_not_taken() {
 }
 
 #[test]
+fn every_preset_passes_the_check() {
+    let suite = |name| format!("[suite.a-{name}]\nprofile = \"lab\"\npreset = \"{name}\"\n");
+    let place = Place::new(&benchd::config::presets().map(suite).collect::<String>());
+    assert_eq!(place.json(&["check", "--output", "json"])["ok"], true);
+    let readme = include_str!("../README.md");
+    for name in benchd::config::presets() {
+        assert!(readme.contains(&format!("| `{name}` |")), "README has no row for {name}");
+    }
+}
+
+#[test]
+fn every_example_passes_the_check() {
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/examples");
+    let place = Place::new("");
+    for example in std::fs::read_dir(examples).unwrap() {
+        let path = example.unwrap().path();
+        let checked = place.json(&["check", &path.display().to_string(), "--output", "json"]);
+        assert_eq!(checked["ok"], true, "{}", path.display());
+    }
+}
+
+#[test]
 fn a_run_can_be_asked_for_and_everything_shows_it() {
     let place = Place::new(SHORT);
     let daemon = place.serve();
@@ -120,6 +142,19 @@ fn a_run_can_be_asked_for_and_everything_shows_it() {
     let (status, said) = daemon.end(Signal::SIGTERM);
     assert!(status.success(), "{said}");
     assert!(said.contains("ended"), "{said}");
+}
+
+#[test]
+fn the_folder_of_the_socket_is_made_when_it_is_missing() {
+    let place = Place::new("");
+    let text = std::fs::read_to_string(place.path("benchd.toml")).unwrap();
+    let socket = place.path("run/benchd.sock");
+    std::fs::write(place.path("benchd.toml"), text.replace("/benchd.sock", "/run/benchd.sock")).unwrap();
+    let mut daemon = place.try_serve(&["serve"]).unwrap();
+    assert!(socket.exists());
+    daemon.signal(Signal::SIGTERM);
+    daemon.wait_for("ended").unwrap();
+    assert!(!socket.exists());
 }
 
 #[test]

@@ -101,6 +101,8 @@ fn open_loop_times_count_from_the_intended_start_when_fake_workers_freeze() {
     assert!(result.response.p50.unwrap() < FREEZE / 4.0);
     assert!(result.service.p99.unwrap() < FREEZE / 4.0, "only eight operations were under way in the freeze");
     near(result.lag.p95, 0.95);
+    let late = result.generator.late_p99.unwrap();
+    assert!(late < FREEZE / 4.0, "clients that wait for an answer are not late by their own fault: {late}");
 }
 
 #[test]
@@ -136,12 +138,20 @@ fn what_was_due_and_not_sent_is_counted_and_called_an_overload() {
     let overdue: Vec<u64> = seen.iter().map(|observed| observed.interval.overdue).collect();
     assert!(overdue.windows(2).all(|pair| pair[0] < pair[1]), "it falls behind more and more: {overdue:?}");
     assert_eq!(overdue.last(), Some(&result.load.never_sent));
+    let age = |age: Option<f64>, expected: f64| (age.unwrap() - expected).abs() < 1e-6;
+    let first = result.operations as f64 / 1_000.0;
+    assert!(age(result.load.never_sent_oldest_seconds, 0.5 - first), "{:?}", result.load);
+    assert!(age(result.load.never_sent_youngest_seconds, 0.001), "{:?}", result.load);
 }
 
 #[test]
 fn a_load_that_keeps_up_is_not_overloaded() {
     let result = run(&Plan { operations: 100, ..open(4, 400.0, Arrivals::Even, 0) }, |_, _| Ok(())).unwrap();
     assert_eq!((result.operations, result.load.never_sent, result.load.overloaded), (100, 0, false));
+    assert_eq!(
+        (result.load.never_sent_oldest_seconds, result.load.never_sent_youngest_seconds),
+        (None, None)
+    );
     assert!(result.seconds > 0.24, "the last of 100 arrivals is due after 247.5 ms");
     assert!(result.lag.count == 100 && result.service.count == 100);
 }
@@ -212,6 +222,28 @@ fn errors_are_counted_by_code_and_are_no_response_times() {
     assert_eq!((result.operations, result.response.count), (900, 900));
     assert_eq!((result.errors.failed, result.errors.retried), (100, 200));
     assert_eq!(result.errors.by_code, [("1205".to_owned(), 100), ("1213".to_owned(), 200)].into());
+    assert_eq!((result.failed.count, result.overflow), (100, 0));
+    assert_eq!(result.histograms.keys().collect::<Vec<_>>(), ["error", "response"]);
+    assert_eq!(result.histograms["error"].decode().unwrap().len(), 100);
+}
+
+#[test]
+fn how_long_a_failure_took_is_told_from_its_intended_start_and_apart_from_answers() {
+    let plan = Plan { max_errors: Share::from_percent(100), ..open(1, 200.0, Arrivals::Even, 200) };
+    let result = run(&plan, |operation, _| match operation {
+        3 => {
+            thread::sleep(Duration::from_millis(60));
+            Err(Failed { code: ErrorCode::Timeout, fatal: None })
+        }
+        4 => Err(DEADLOCK),
+        _ => Ok(()),
+    })
+    .unwrap();
+    assert_eq!((result.failed.count, result.response.count), (2, 38));
+    assert!(result.failed.max.unwrap() >= 0.059);
+    let failed = result.histograms["error"].decode().unwrap();
+    assert!(failed.min() > 50_000_000, "the second failed at once, 55 ms after it was due: {}", failed.min());
+    assert!(result.response.max.unwrap() < result.failed.max.unwrap());
 }
 
 #[test]
@@ -401,10 +433,10 @@ fn what_is_done_between_operations_is_in_no_response_time() {
             thread::sleep(self.0);
         }
     }
-    let pause = Duration::from_millis(20);
-    let result = drive(&Plan { operations: 5, ..plan(1) }, &Stop::new(), |_| Ok(Slow(pause)), &mut |_| {});
+    let pause = Duration::from_millis(5);
+    let result = drive(&Plan { operations: 40, ..plan(1) }, &Stop::new(), |_| Ok(Slow(pause)), &mut |_| {});
     let result = result.unwrap();
-    assert!(result.seconds >= 5.0 * pause.as_secs_f64());
+    assert!(result.seconds >= 39.0 * pause.as_secs_f64());
     assert!(result.response.p50.unwrap() < pause.as_secs_f64());
 }
 
@@ -547,8 +579,17 @@ fn the_generator_accounts_for_itself() {
     let (result, seen) = observed(&plan, |_, _| Ok(()));
     let result = result.unwrap();
     assert!(result.generator.cpu_seconds > 0.01, "{:?}", result.generator);
+    let parts = result.generator.user_cpu_seconds + result.generator.system_cpu_seconds;
+    assert!((result.generator.cpu_seconds - parts).abs() < 1e-9, "{:?}", result.generator);
     assert!(result.generator.cpu_seconds_per_operation > 0.0);
     assert!(result.generator.peak_memory_bytes > 1 << 20);
+    assert!(result.generator.cpus >= 1.0);
+    let idle = run(&plan, |_, _| {
+        thread::sleep(Duration::from_millis(20));
+        Ok(())
+    });
+    let (busy, idle) = (result.generator.busiest_thread, idle.unwrap().generator.busiest_thread);
+    assert!(busy <= 1.01 && idle < busy / 2.0, "{idle} of its time, {busy} when it never waits");
     assert!(seen.windows(2).all(|pair| pair[0].cpu_seconds <= pair[1].cpu_seconds));
     assert_eq!(seen[0].clients, 1);
 }

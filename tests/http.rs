@@ -7,18 +7,24 @@
 )]
 
 mod common;
+#[path = "http/openmetrics.rs"]
+mod openmetrics;
 #[path = "http/rig.rs"]
 mod rig;
 
+use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use benchd::config::PeakDisks;
 use benchd::export::Reload;
 use benchd::http::SocketOptions;
 use benchd::units::{Bytes, Span};
+use http_body_util::BodyExt;
 use hyper::StatusCode;
+use hyper::header::{HeaderName, HeaderValue};
 use jiff::Timestamp;
 use rig::{Events, PATIENCE, Rig, open, post, request, send};
 use serde_json::json;
@@ -84,6 +90,119 @@ async fn metrics_are_text_that_promtool_likes_and_fewer_than_800() {
     ] {
         assert!(answer.text.lines().any(|line| line == there), "{there} in\n{}", answer.text);
     }
+}
+
+#[test]
+fn a_full_snapshot_is_openmetrics_with_the_same_families_and_series_as_the_text() {
+    let read = |file| std::fs::read_to_string(format!("tests/fixtures/{file}")).unwrap();
+    let families = openmetrics::parse(&read("metrics.openmetrics")).unwrap();
+    let text = read("metrics.txt");
+    assert_eq!(families.len(), text.lines().filter(|line| line.starts_with("# TYPE ")).count());
+    let series: usize = families.values().map(|family| family.samples.len()).sum();
+    assert_eq!(series, text.lines().filter(|line| !line.starts_with('#')).count());
+    let busy = &families["benchd_host_disk_busy_ratio"];
+    assert_eq!((busy.kind.as_str(), busy.unit.as_deref()), ("histogram", Some("ratio")));
+    let cpu = &families["benchd_host_cpu_seconds"];
+    assert_eq!((cpu.kind.as_str(), cpu.unit.as_deref()), ("counter", Some("seconds")));
+    assert_eq!(families["benchd_build"].kind, "info");
+}
+
+/// Asks for the metrics with headers of a scraper.
+fn scrape(
+    headers: &[(&'static str, &'static str)],
+) -> hyper::Request<http_body_util::Full<hyper::body::Bytes>> {
+    let mut asked = request("GET", "/metrics");
+    asked.headers_mut().extend(
+        headers.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))),
+    );
+    asked
+}
+
+/// The bytes of an answer's body.
+async fn open_body(
+    stream: tokio::net::TcpStream,
+    asked: hyper::Request<http_body_util::Full<hyper::body::Bytes>>,
+) -> hyper::body::Bytes {
+    let answer = open(stream, asked).await;
+    assert_eq!(answer.headers()["content-encoding"], "gzip");
+    answer.into_body().collect().await.unwrap().to_bytes()
+}
+
+#[tokio::test]
+async fn a_scraper_gets_the_format_and_the_compression_it_prefers() {
+    let mut rig = Rig::start().await;
+    rig.run_fake().await;
+    let open =
+        send(rig.tcp().await, scrape(&[("accept", "application/openmetrics-text;version=1.0.0,*/*;q=0.1")]))
+            .await;
+    assert_eq!(open.header("content-type"), "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    assert_eq!(open.header("vary"), "Accept, Accept-Encoding");
+    let families = openmetrics::parse(&open.text).unwrap_or_else(|error| panic!("{error}\n{}", open.text));
+    assert_eq!(families["benchd_runs"].kind, "counter");
+    let plain = rig.ask_tcp("GET", "/metrics").await;
+    assert_eq!(
+        (plain.header("vary"), plain.headers.get("content-encoding")),
+        ("Accept, Accept-Encoding", None)
+    );
+    let asked = scrape(&[("accept-encoding", "gzip"), ("x-prometheus-scrape-timeout-seconds", "0.3")]);
+    let answer = open_body(rig.tcp().await, asked).await;
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(answer.as_ref()).read_to_string(&mut text).unwrap();
+    assert!(answer.len() * 4 < text.len(), "{} of {} bytes", answer.len(), text.len());
+    let names = |text: &str| -> Vec<String> {
+        text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).map(str::to_owned).collect()
+    };
+    assert_eq!(names(&text), names(&plain.text));
+    let head = rig.ask_tcp("HEAD", "/metrics").await;
+    assert_eq!((head.status, head.text.as_str()), (StatusCode::OK, ""));
+    assert_eq!(head.header("content-type"), plain.header("content-type"));
+    assert!(head.header("content-length").parse::<usize>().unwrap() > 10_000);
+}
+
+#[tokio::test]
+async fn peaks_are_those_of_disks_in_use_unless_all_are_wanted() {
+    let disk = |text: &str| text.lines().any(|line| line.starts_with("benchd_host_disk_busy_ratio_count{"));
+    let cpu = "benchd_host_cpu_utilization_max_ratio{window=\"60s\"}";
+    let metrics = async |rig: &Rig| {
+        let begun = Instant::now();
+        loop {
+            let text = rig.ask_tcp("GET", "/metrics").await.text;
+            if text.contains(cpu) {
+                return text;
+            }
+            assert!(begun.elapsed() < PATIENCE, "no peak in\n{text}");
+        }
+    };
+    // Nothing lies on a disk: the temporary file system of this rig is asked about in vain.
+    let used = Rig::with_filesystems(&[Path::new("/proc")], |_| ()).await;
+    let text = metrics(&used).await;
+    let all =
+        Rig::with_filesystems(&[Path::new("/proc")], |config| config.sample.peaks = PeakDisks::All).await;
+    let everything = metrics(&all).await;
+    assert!(!disk(&text), "{text}");
+    assert_eq!(disk(&everything), everything.contains("benchd_host_disk_io_now{"), "{everything}");
+}
+
+#[tokio::test]
+async fn silent_connections_give_way_to_those_who_ask() {
+    let rig = Rig::with(|config| config.server.max_connections = 8).await;
+    let mut tcp = Vec::new();
+    let mut unix = Vec::new();
+    for _ in 0..300 {
+        tcp.push(rig.tcp().await);
+        unix.push(rig.unix().await);
+    }
+    tcp[299].write_all(b"GET /metrics HTTP/1.1\r\nhost: ").await.unwrap();
+    assert_eq!(rig.ask_tcp("GET", "/metrics").await.status, StatusCode::OK);
+    let text = rig.ask("GET", "/metrics").await.text;
+    let limited = text
+        .lines()
+        .find_map(|line| line.strip_prefix("benchd_http_rejected_requests_total{reason=\"limit\"} "));
+    // 301 connections by TCP and by the socket, of each 8 are open.
+    assert_eq!(limited, Some("586"), "{text}");
+    assert_eq!(read_all(&mut tcp[0]).await, "", "the oldest is closed");
+    tcp[299].write_all(b"x\r\nconnection: close\r\n\r\n").await.unwrap();
+    assert!(read_all(&mut tcp[299]).await.starts_with("HTTP/1.1 200 "), "one of the newest goes on");
 }
 
 #[tokio::test]

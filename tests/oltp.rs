@@ -81,7 +81,7 @@ fn workload(name: &str, changes: Value) -> Box<dyn Workload> {
 }
 
 fn way(access: &Access) -> Way {
-    Way::Server(access.clone())
+    Way::Server(Box::new(access.clone()))
 }
 
 fn prepare(workload: &dyn Workload, at: &mut Prepared) {
@@ -554,6 +554,51 @@ fn one_stray_lock_wait_is_rolled_back_and_tried_again() {
     let first = &sent[..3];
     assert_eq!(first, ["BEGIN", "UPDATE sbtest# SET k=k+N WHERE id=N", "ROLLBACK"]);
     assert_eq!(sent.iter().filter(|text| *text == "COMMIT").count(), 1);
+}
+
+/// What comes of one operation that changes a row which somebody else holds all the time.
+fn on_a_held_row(changes: Value, access: impl FnOnce(&Access) -> Access) -> Option<(CaseResult, Host)> {
+    let mut host = Host::start(Flavour::MariaDb)?;
+    let base = json!({"table_size": 1, "operations": 1, "max_errors": "100%"});
+    let mut parameters = base.as_object().unwrap().clone();
+    parameters.extend(changes.as_object().unwrap().clone());
+    let case = workload("oltp_write_only", Value::Object(parameters));
+    prepare(case.as_ref(), &mut host.at);
+    let mut holder = Client::connect(&host.at.access).unwrap();
+    holder.query("BEGIN").unwrap();
+    holder.query("UPDATE sbtest1 SET pad = 'held' WHERE id = 1").unwrap();
+    let result = measure(case.as_ref(), &access(&host.at.access));
+    let waiting = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'UPDATE%'";
+    assert_eq!(value(&host.at.access, waiting), "0", "no statement of the load is left on the server");
+    holder.close();
+    Some((result, host))
+}
+
+#[test]
+fn an_operation_is_tried_again_as_often_as_allowed_and_then_fails_with_its_whole_time() {
+    let Some((result, _host)) = on_a_held_row(json!({"retries": 2}), Access::clone) else { return };
+    assert_eq!((result.operations, result.errors.failed, result.errors.retried), (0, 1, 2));
+    assert_eq!(result.errors.by_code, [("1205".to_owned(), 3)].into());
+    assert_eq!((result.failed.count, result.response.count), (1, 0));
+    assert!(
+        result.failed.max.unwrap() > 2.5,
+        "three waits for a lock, of a second each: {:?}",
+        result.failed
+    );
+}
+
+#[test]
+fn a_statement_without_an_answer_in_time_is_killed_and_its_time_is_that_of_a_failure() {
+    let impatient = |access: &Access| Access {
+        statement_timeout: Span::from_secs(1),
+        lock_wait_timeout: Span::ZERO,
+        ..access.clone()
+    };
+    let Some((result, _host)) = on_a_held_row(json!({}), impatient) else { return };
+    assert_eq!((result.operations, result.errors.failed, result.errors.retried), (0, 1, 0));
+    assert_eq!(result.errors.by_code, [("timeout".to_owned(), 1)].into());
+    assert!((0.99..4.0).contains(&result.failed.max.unwrap()), "{:?}", result.failed);
+    assert_eq!(result.histograms["error"].decode().unwrap().len(), 1);
 }
 
 #[test]

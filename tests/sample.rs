@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use benchd::sample::{
-    CollectorOutcome, CollectorState, Counts, DeviceFilter, Disk, Network, Rates, Root, Sample, Sampler,
-    Settings, columns, self_process,
+    CollectorOutcome, CollectorState, Counts, DeviceFilter, Disk, Measure, Network, Peak, Rates, Root,
+    Sample, Sampler, Settings, columns, self_process,
 };
 use benchd::units::{Bytes, Span};
 use jiff::Timestamp;
@@ -31,6 +31,7 @@ fn settings() -> Settings {
         interval: Span::from_secs(10),
         ring: Span::from_secs(900),
         deadline: Span::from_secs(10),
+        peak_windows: vec![Span::from_secs(60)],
         disks: DeviceFilter::new("", r"^(z?ram|loop|fd|sr|(h|s|v|xv)d[a-z]+|nvme\d+n\d+p)\d+$").unwrap(),
         network: DeviceFilter::new("", "^(lo|veth|docker|br-|virbr|cni|flannel|cali|tap)").unwrap(),
         link_speed: BTreeMap::new(),
@@ -297,6 +298,33 @@ fn a_missing_file_that_every_host_has_is_a_failure() {
     let error = memory.last_error.unwrap().1;
     assert!(error.starts_with("cannot read ") && error.contains("proc/meminfo: No such file"), "{error}");
     assert_eq!(sampler.latest().memory, None);
+}
+
+#[test]
+fn two_who_ask_see_the_same_peaks_and_asking_changes_none() {
+    let host = Host::copy_of("proc-virtio");
+    let mut settings = settings();
+    settings.interval = Span::from_millis(100);
+    let sampler = Sampler::start(settings, root(host.0.path())).unwrap();
+    // 90 ticks of work and 10 of rest on one CPU; after that its clock stands still, and there is nothing to count.
+    host.replace("proc/stat", "cpu1 21797 0 4698 46738", "cpu1 21887 0 4698 46748");
+    let of = |measure| -> Option<Peak> { sampler.peaks().into_iter().find(|peak| peak.measure == measure) };
+    let begun = std::time::Instant::now();
+    let seen = loop {
+        // Whoever asks for samples all the time takes nothing away from those at the interval.
+        fresh(&sampler);
+        if let Some(peak) = of(Measure::CpuUtilization) {
+            break peak;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "the work was never seen");
+    };
+    assert_eq!((seen.up_to, seen.count), ([0, 0, 0, 0, 0, 1, 1], 1));
+    assert_eq!(seen.maxima, [(Span::from_secs(60), 0.9)]);
+    for _ in 0..50 {
+        fresh(&sampler);
+        assert_eq!(of(Measure::CpuUtilization).as_ref(), Some(&seen));
+    }
+    assert_eq!(of(Measure::CpuBusiest).unwrap().maxima, [(Span::from_secs(60), 0.9)]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use benchd::record::{
     CaseRecord, CaseResult, EncodedHistogram, Errors, Failure, Generator, Interval, Load, LoadModel, Outcome,
-    Percentiles, Profile, RunId, RunRecord, SCHEMA, Stage, Statements, Trigger, new_histogram,
+    Percentiles, Profile, RunId, RunRecord, SCHEMA, Stage, Statements, Steady, Trigger, new_histogram,
 };
 use benchd::store::{Column, FindError, Limits, OpenError, RunFilter, Store};
 use benchd::units::{Bytes, Span};
@@ -139,6 +139,8 @@ fn result(random: &mut Random) -> CaseResult {
             clients: 4,
             asked_per_second: Some(200.0),
             never_sent: 3,
+            never_sent_oldest_seconds: Some(0.0031),
+            never_sent_youngest_seconds: Some(0.0009),
             overloaded: false,
         },
         seconds: 60.0 + random.fraction(),
@@ -153,11 +155,22 @@ fn result(random: &mut Random) -> CaseResult {
         service: response,
         lag: Percentiles::default(),
         by_operation: BTreeMap::new(),
+        failed: Percentiles::default(),
+        overflow: 0,
+        steady: Some(Steady { steady: true, cut_seconds: 0.0, per_second: 200.0, drift: 0.006, why: None }),
+        error: Some(0.008),
+        limited: false,
+        limited_by: None,
         errors: Errors { failed: 1, retried: 2, by_code: BTreeMap::from([("1213".to_owned(), 2)]) },
         generator: Generator {
             cpu_seconds: 0.49,
+            user_cpu_seconds: 0.19,
+            system_cpu_seconds: 0.30,
             cpu_seconds_per_operation: random.fraction() / 3e4,
             peak_memory_bytes: 10_276_044,
+            cpus: 2.0,
+            busiest_thread: 0.02,
+            late_p99: Some(0.000_08),
         },
         intervals: (0..60).map(|at| interval(random, at, response)).collect(),
         histograms: BTreeMap::from([

@@ -5,7 +5,13 @@ mod common;
 
 #[path = "target/client.rs"]
 mod client;
+#[path = "target/load_connection.rs"]
+mod load_connection;
+#[path = "target/login.rs"]
+mod login;
 #[path = "target/owned.rs"]
 mod owned;
 #[path = "target/scratch.rs"]
 mod scratch;
+#[path = "target/tls.rs"]
+mod tls;

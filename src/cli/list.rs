@@ -123,7 +123,7 @@ fn target_row(target: &Target) -> (&'static str, String) {
     match target {
         Target::Scratch(scratch) => ("scratch", scratch.directory.display().to_string()),
         Target::Directory(directory) => ("directory", directory.path.display().to_string()),
-        Target::Server(server) => ("server", server.endpoint.to_string()),
+        Target::Server(server) => ("server", server.place()),
     }
 }
 

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::source::user_store;
 use crate::config::Config;
 use crate::daemon;
 use crate::inventory::HostFacts;
@@ -31,4 +30,11 @@ pub(crate) fn runner(config: &Config) -> Result<Runner> {
     let path = store_path(config)?;
     let store = daemon::open_store(&path, config)?;
     Ok(daemon::runner(&path, store, daemon::start_sampler(config)?, &HostFacts::read()))
+}
+
+/// Path of a store that a user without a daemon writes.
+fn user_store() -> Option<PathBuf> {
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    state.or(home).map(|directory| directory.join("benchd/benchd.db"))
 }

@@ -121,9 +121,11 @@ impl Run {
     async fn here(&self, common: &Common) -> Result<Exit> {
         let config = common.load()?.config;
         let suite = self.suite_of(&config)?;
-        crate::journal::start(crate::journal::Sink::Stderr, log::LevelFilter::Warn)?;
+        crate::journal::start(crate::journal::Sink::Stderr, log::LevelFilter::Error)?;
         let runner = local::runner(&config)?;
-        let accepted = runner.start(self.start(suite, &config)).map_err(|refused| refusal(&refused))?;
+        let name = suite.name.clone();
+        let accepted =
+            runner.start(self.start(suite, &config)).map_err(|refused| refusal(&name, &refused))?;
         let id = accepted.id.to_string();
         self.announce(&id, Some(accepted.cases as u64), Some(accepted.planned.seconds()), common)?;
         let working = tokio::spawn(runner.clone().work());
@@ -235,7 +237,7 @@ async fn conclude(source: &Source, id: &str, common: &Common, exit: Exit) -> Res
     Ok(exit)
 }
 
-fn refusal(refused: &Refused) -> anyhow::Error {
+fn refusal(suite: &str, refused: &Refused) -> anyhow::Error {
     match refused {
         Refused::Draining => Ended::because(Exit::Failed, "this process is stopping"),
         Refused::NoCase => {
@@ -244,6 +246,6 @@ fn refusal(refused: &Refused) -> anyhow::Error {
         Refused::Active(active) => {
             Ended::because(Exit::Busy, format!("{} {} is active", active.suite, active.id.short()))
         }
-        Refused::Blocked(_, checks) => Ended::because(Exit::Blocked, guards::sentence("the run", checks)),
+        Refused::Blocked(_, checks) => Ended::because(Exit::Blocked, guards::sentence(suite, checks)),
     }
 }

@@ -1,5 +1,6 @@
 //! `benchd show`: a finished run, or one of its cases in full.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::Result;
@@ -7,8 +8,9 @@ use anyhow::Result;
 use super::source::Source;
 use super::{Common, Output, text};
 use crate::exit::{Ended, Exit};
-use crate::record::{CaseView, LoadModel, Outcome, Percentiles, ResultView, RunView};
+use crate::record::{CaseView, LoadModel, Measured, Outcome, Percentiles, ResultView, RunView};
 use crate::text::{byte_rate, local_time, milliseconds, number, or_dash, table, took};
+use crate::workloads;
 
 /// A finished run, or one of its cases in full
 #[derive(Debug, clap::Args)]
@@ -108,12 +110,14 @@ fn describe_case(case: &CaseView) -> String {
     let target = case.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
     let mut text = match &case.result {
         Some(result) => format!(
-            "{}{target}: {}, {} {}s/s, p95 {} ms\n",
+            "{}{target}: {}, {} {}s/s, p95 {} ms{}{}\n",
             case.case,
             case.outcome,
             number(result.throughput.per_second),
             case.operation,
-            or_dash(result.response_seconds.p95, milliseconds)
+            or_dash(result.response_seconds.p95, milliseconds),
+            result.measured.steady.map_or("", |steady| if steady { ", steady" } else { ", not steady" }),
+            if result.generator.limited { ", the generator was the limit" } else { "" }
         ),
         None => format!("{}{target}: {}, nothing was measured\n", case.case, case.outcome),
     };
@@ -128,33 +132,60 @@ fn describe_case(case: &CaseView) -> String {
     }
     let stages = case.stage_seconds.iter().map(|(stage, seconds)| format!("{stage} {seconds:.1} s"));
     line("stages", stages.collect::<Vec<_>>().join(", "));
-    let facts: Vec<String> =
-        case.target_facts.iter().map(|(name, value)| format!("{name} {value}")).collect();
-    if !facts.is_empty() {
-        line("target", facts.join(", "));
+    if !case.target_facts.is_empty() {
+        line("target", facts(&case.target_facts));
     }
-    line("parameters", serde_json::Value::Object(case.parameters.clone()).to_string());
+    line("parameters", parameters(case));
     for note in &case.notes {
         line("note", note.clone());
     }
     text
 }
 
+/// The facts that explain most; all of them are in the JSON.
+const TELLING_FACTS: &[&str] = &[
+    "flavour",
+    "version",
+    "innodb_buffer_pool_size",
+    "innodb_flush_log_at_trx_commit",
+    "sync_binlog",
+    "log_bin",
+    "innodb_flush_method",
+    "preload",
+];
+
+fn facts(all: &BTreeMap<String, String>) -> String {
+    let fact = |name: &&str| all.get(*name).map(|value| format!("{name} {value}"));
+    let told: Vec<String> = TELLING_FACTS.iter().filter_map(fact).collect();
+    format!("{} ({} more with --output json)", told.join(", "), all.len() - told.len())
+}
+
+/// The parameters that are not at their defaults.
+fn parameters(case: &CaseView) -> String {
+    let defaults = workloads::find(&case.workload).map(|kind| (kind.defaults)()).unwrap_or_default();
+    let differs = |(key, value): &(&String, &serde_json::Value)| defaults.get(*key) != Some(*value);
+    let told: Vec<String> =
+        case.parameters.iter().filter(differs).map(|(key, value)| format!("{key} = {value}")).collect();
+    format!("{}; the others at their defaults", told.join(", "))
+}
+
 /// What was measured, a line each.
 fn measured(result: &ResultView, operation: &str, line: &mut dyn FnMut(&str, String)) {
     let (load, throughput, errors) = (&result.load, &result.throughput, &result.errors);
     line("load", format!("{} loop, {} clients{}", load.model, load.clients, asked(result)));
-    line(
-        "measured",
-        format!("{:.1} s after {:.1} s of warm-up", result.measured.seconds, result.measured.warm_up_seconds),
-    );
+    line("warm-up", warm_up(&result.measured));
     let statements = throughput.statements;
     line(
         "throughput",
         format!(
-            "{} {operation}s, {}/s; {} statements: {} read, {} write, {} other",
+            "{} {operation}s, {}/s{}{}; {} statements: {} read, {} write, {} other",
             throughput.operations,
             number(throughput.per_second),
+            throughput
+                .error
+                .map(|error| format!(" (within-run error ±{:.1} %)", error * 100.0))
+                .unwrap_or_default(),
+            after_the_beginning(result),
             statements.total(),
             statements.read,
             statements.write,
@@ -180,12 +211,19 @@ fn measured(result: &ResultView, operation: &str, line: &mut dyn FnMut(&str, Str
             codes.join(", ")
         ),
     );
-    let generator = result.generator;
+    let generator = &result.generator.cost;
+    if result.failed_seconds.count > 0 {
+        line("failed in", percentiles(&result.failed_seconds));
+    }
+    if result.overflow > 0 {
+        line("overflow", format!("{} times were longer than 600 s and count as 600 s", result.overflow));
+    }
     line(
         "generator",
         format!(
-            "{:.2} s of CPU, {:.1} µs an operation, {:.1} MiB",
-            generator.cpu_seconds,
+            "{}: {:.0} % of a CPU, {:.1} µs an operation, {:.1} MiB",
+            limit(result),
+            share_of_a_cpu(result) * 100.0,
             generator.cpu_seconds_per_operation * 1e6,
             generator.peak_memory_bytes as f64 / f64::from(1 << 20)
         ),
@@ -208,10 +246,58 @@ fn bytes(result: &ResultView) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
+fn limit(result: &ResultView) -> String {
+    match &result.generator.limited_by {
+        Some(why) => format!(
+            "the limit, {why}; {}/s is a lower bound of what the target can do",
+            number(result.throughput.per_second)
+        ),
+        None => "not the limit".to_owned(),
+    }
+}
+
+fn share_of_a_cpu(result: &ResultView) -> f64 {
+    let seconds = result.measured.seconds;
+    if seconds > 0.0 { result.generator.cost.cpu_seconds / seconds } else { 0.0 }
+}
+
+/// What was left out before measuring, what was measured, and whether that was steady.
+fn warm_up(measured: &Measured) -> String {
+    let mut text =
+        format!("{:.1} s as configured; measured {:.1} s", measured.warm_up_seconds, measured.seconds);
+    if let (Some(cut), Some(drift)) = (measured.cut_seconds, measured.drift) {
+        if cut > 0.0 {
+            let _ = write!(text, ", the first {cut:.1} s of it not yet steady");
+        }
+        let _ = write!(text, ", drift {:+.1} %: ", drift * 100.0);
+        match &measured.not_steady {
+            Some(why) => {
+                let _ = write!(text, "not steady, {why}");
+            }
+            None => text.push_str("steady"),
+        }
+    }
+    text
+}
+
+/// The throughput without the beginning, where there is one to leave out.
+fn after_the_beginning(result: &ResultView) -> String {
+    let cut = result.measured.cut_seconds.filter(|cut| *cut > 0.0);
+    let rate = cut.and(result.throughput.steady_per_second);
+    rate.map(|rate| format!(", {}/s once steady", number(rate))).unwrap_or_default()
+}
+
 fn asked(result: &ResultView) -> String {
-    let Some(rate) = result.load.asked_per_second else { return String::new() };
-    let overloaded = if result.load.overloaded { ", overloaded: not all of it was achieved" } else { "" };
-    format!(", {rate}/s asked, {} never sent{overloaded}", result.load.never_sent)
+    let load = &result.load;
+    let Some(rate) = load.asked_per_second else { return String::new() };
+    let overloaded = if load.overloaded { ", overloaded: not all of it was achieved" } else { "" };
+    let ages = match (load.never_sent_oldest_seconds, load.never_sent_youngest_seconds) {
+        (Some(oldest), Some(youngest)) => {
+            format!(" (due {} to {} ms at the end)", milliseconds(youngest), milliseconds(oldest))
+        }
+        _ => String::new(),
+    };
+    format!(", {rate}/s asked, {} never sent{ages}{overloaded}", load.never_sent)
 }
 
 fn percentiles(p: &Percentiles) -> String {
@@ -219,5 +305,82 @@ fn percentiles(p: &Percentiles) -> String {
         [("p50", p.p50), ("p90", p.p90), ("p95", p.p95), ("p99", p.p99), ("p99.9", p.p99_9), ("max", p.max)];
     let each: Vec<String> =
         named.iter().map(|(name, value)| format!("{name} {}", or_dash(*value, milliseconds))).collect();
-    format!("{} ms", each.join("  "))
+    let beyond = [p.beyond.p50, p.beyond.p90, p.beyond.p95, p.beyond.p99, p.beyond.p99_9];
+    let absent = named.iter().zip(beyond).find(|((_, value), _)| p.count > 0 && value.is_none());
+    let needs = absent.map(|((name, _), has)| format!(" ({name} needs 10 samples beyond it, has {has})"));
+    format!("{} ms{}", each.join("  "), needs.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The lines that tell of a result, made of its JSON with these changes.
+    fn lines(change: &dyn Fn(&mut Value)) -> String {
+        let times = json!({"count": 9_000, "mean": 0.002, "p50": 0.002, "p90": 0.004, "p95": 0.005, "p99": 0.009,
+            "p99.9": null, "max": 0.044, "beyond": {"p50": 4_500, "p90": 900, "p95": 450, "p99": 90, "p99.9": 8}});
+        let none = json!({"count": 0, "mean": null});
+        let mut result = json!({
+            "load": {"model": "open", "clients": 4, "asked_per_second": 200.0, "achieved_per_second": 150.0,
+                "never_sent": 0, "overloaded": false},
+            "measured": {"seconds": 60.0, "warm_up_seconds": 10.0},
+            "throughput": {"operations": 9_000, "per_second": 150.0,
+                "statements": {"read": 0, "write": 0, "other": 0}},
+            "response_seconds": times, "service_seconds": times, "lag_seconds": none,
+            "errors": {"failed": 0, "retried": 0, "by_code": {}},
+            "generator": {"cpu_seconds": 1.2, "cpu_seconds_per_operation": 0.000041,
+                "peak_memory_bytes": 10_276_044, "limited": false},
+        });
+        change(&mut result);
+        let mut text = String::new();
+        measured(&serde_json::from_value(result).unwrap(), "transaction", &mut |name, value| {
+            let _ = writeln!(text, "{name}: {value}");
+        });
+        text
+    }
+
+    #[test]
+    fn what_an_older_record_does_not_know_is_not_shown() {
+        let text = lines(&|_| ());
+        assert!(text.contains("warm-up: 10.0 s as configured; measured 60.0 s\n"), "{text}");
+        assert!(
+            text.contains("generator: not the limit: 2 % of a CPU, 41.0 µs an operation, 9.8 MiB\n"),
+            "{text}"
+        );
+        assert!(text.contains("throughput: 9000 transactions, 150.0/s; 0 statements"), "{text}");
+        assert!(text.contains("p99.9 –  max 44.00 ms (p99.9 needs 10 samples beyond it, has 8)"), "{text}");
+        assert!(!text.contains("overflow") && !text.contains("failed in"), "{text}");
+    }
+
+    #[test]
+    fn doubts_about_a_result_are_shown_with_it() {
+        let text = lines(&|result| {
+            result["measured"]["cut_seconds"] = json!(5.0);
+            result["measured"]["steady"] = json!(false);
+            result["measured"]["drift"] = json!(-0.06);
+            result["measured"]["not_steady"] = json!("the throughput changed");
+            result["throughput"]["error"] = json!(0.008);
+            result["throughput"]["steady_per_second"] = json!(160.0);
+            result["generator"]["limited"] = json!(true);
+            result["generator"]["limited_by"] = json!("it used 96 % of its 2 CPUs (limit 80 %)");
+            result["load"]["never_sent"] = json!(3_000);
+            result["load"]["never_sent_oldest_seconds"] = json!(15.0);
+            result["load"]["never_sent_youngest_seconds"] = json!(0.004);
+            result["load"]["overloaded"] = json!(true);
+            result["failed_seconds"] = result["response_seconds"].clone();
+            result["overflow"] = json!(2);
+        });
+        for expected in [
+            "measured 60.0 s, the first 5.0 s of it not yet steady, drift -6.0 %: not steady, the throughput changed",
+            "150.0/s (within-run error ±0.8 %), 160.0/s once steady",
+            "generator: the limit, it used 96 % of its 2 CPUs (limit 80 %); 150.0/s is a lower bound",
+            "3000 never sent (due 4.00 to 15,000 ms at the end), overloaded",
+            "failed in: p50 2.00",
+            "overflow: 2 times were longer than 600 s",
+        ] {
+            assert!(text.contains(expected), "{expected} is not in\n{text}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Where stored runs are read from: the daemon when one answers, else the store file itself.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use serde_json::Value;
@@ -86,11 +86,4 @@ pub(crate) fn escape(text: &str) -> String {
     text.bytes()
         .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
         .collect()
-}
-
-/// Path of a store that a user without a daemon writes.
-pub(crate) fn user_store() -> Option<PathBuf> {
-    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-    state.or(home).map(|directory| directory.join("benchd/benchd.db"))
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::client::Daemon;
 use super::{Common, Output, text};
 use crate::exit::Exit;
-use crate::text::{local_time, number, or_dash, table, took};
+use crate::text::{local_time, or_dash, table, took};
 
 /// What the daemon does, its suites, and what would stop them now
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,7 @@ impl Status {
             status["listening"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         lines.push(format!("listening   {}", listening.join(", ")));
         if let Some(cpu) = status.pointer("/now/cpu").and_then(Value::as_f64) {
-            lines.push(format!("host        CPU {} %", number(cpu * 100.0)));
+            lines.push(format!("host        CPU {:.0} %{}", cpu * 100.0, busy_disks(status)));
         }
         if let Some(active) = status["active"].as_object() {
             let field = |key: &str| active.get(key).and_then(Value::as_str).unwrap_or("–").to_owned();
@@ -57,6 +57,14 @@ impl Status {
         let wanted = suites.filter(|suite| self.suite.as_deref().is_none_or(|name| suite["suite"] == name));
         table(&std::iter::once(head).chain(wanted.map(suite_row)).collect::<Vec<_>>())
     }
+}
+
+/// `, vda 12 % busy`, for each disk.
+fn busy_disks(status: &Value) -> String {
+    let disks = status.pointer("/now/disks").and_then(Value::as_object).into_iter().flatten();
+    let busy = disks
+        .filter_map(|(name, disk)| Some(format!(", {name} {:.0} % busy", disk["busy"].as_f64()? * 100.0)));
+    busy.collect()
 }
 
 fn health(status: &Value) -> String {

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::catalogue::{Needs, ParameterError};
 use super::matrix::{Axis, Choice, choices, count, point};
 use super::read::{Read, instead, unknown_key};
+use super::server_target::{Binlog, ServerTarget};
 use super::source::{Findings, Mistake};
 use super::suite::{Context, undefined};
-use super::target::{Binlog, ServerTarget, Target, Targets, is_name};
+use super::target::{Target, Targets, is_name};
 use super::tree::{Node, Table, join};
 use crate::record::{Parameters, Profile};
 

@@ -1,8 +1,9 @@
 //! The configuration: `benchd.toml` and `conf.d/*.toml` as types.
 //!
 //! The `Default` of a table's type is the only source of its defaults; `built_in.toml` holds the targets and the
-//! suites that exist without any file. Reading notes every problem, each with its place and what to write
-//! instead, and gives a [`Config`] only when there is none. This module knows workloads by [`Catalogue`] alone.
+//! suites that exist without any file, `presets/` the benchmarks that a suite can have by name. Reading notes every
+//! problem, each with its place and what to write instead, and gives a [`Config`] only when there is none. This
+//! module knows workloads by [`Catalogue`] alone.
 
 mod ad_hoc;
 mod benchmark;
@@ -10,9 +11,11 @@ mod catalogue;
 mod directory;
 mod load;
 mod matrix;
+mod preset;
 mod problem;
 mod read;
 mod sections;
+mod server_target;
 mod source;
 mod suite;
 mod target;
@@ -27,11 +30,13 @@ pub use benchmark::Case;
 pub use catalogue::{Catalogue, Needs, ParameterError};
 pub use directory::DirectoryTarget;
 pub use load::{Loaded, MAIN_FILE, built_in, load};
+pub use preset::presets;
 pub use problem::Problem;
-pub use sections::{Filter, Listen, LogLevel, LogTo, Sample, Server, Store};
+pub use sections::{Filter, Listen, LogLevel, LogTo, PeakDisks, Sample, Server, Store};
+pub use server_target::{Binlog, Endpoint, Role, ServerTarget};
 pub use source::Sources;
 pub use suite::{AD_HOC, Missed, OnFailure, Overlap, Schedule, Suite};
-pub use target::{Binlog, Endpoint, Role, ScratchTarget, ServerTarget, Target, TargetKind};
+pub use target::{ScratchTarget, Target, TargetKind};
 
 /// A configuration without a problem, every default filled in.
 #[derive(Debug, Clone, PartialEq, Serialize)]

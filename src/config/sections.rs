@@ -41,7 +41,17 @@ words! {
     }
 }
 
-read_word!(LogLevel: "a log level", LogTo: "a place for the log");
+words! {
+    /// Which disks have peaks and distributions in the metrics.
+    PeakDisks {
+        /// Those under a target, the store, `/` and the filesystems that are named.
+        Used = "used",
+        /// All that are sampled.
+        All = "all",
+    }
+}
+
+read_word!(LogLevel: "a log level", LogTo: "a place for the log", PeakDisks: "a choice of disks");
 
 /// An address to listen on, written `127.0.0.1:10104`, `[::1]:10104`, or `:10104` for every address of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +121,8 @@ pub struct Server {
     pub socket: Option<PathBuf>,
     /// The group whose members may use the socket.
     pub socket_group: Option<String>,
-    /// Open connections; more are refused at once.
+    /// Open connections of each kind. For one more the oldest gives way on which nothing was asked yet, or it is
+    /// refused.
     pub max_connections: u32,
     /// Requests in work; more are answered with 503.
     pub max_requests: u32,
@@ -280,6 +291,20 @@ fn is_pattern(pattern: &str) -> Result<(), Wrong> {
     ))
 }
 
+/// Each window is a series for every peak, and its samples stay in memory.
+fn peak_windows(windows: &[Span]) -> Result<(), Wrong> {
+    each_once(windows)?;
+    let (shortest, longest) = (Span::from_secs(1), Span::from_secs(15 * 60));
+    if windows.len() > 4 {
+        let problem = format!("holds {} windows, of which there can be 4", windows.len());
+        return Err(wrong(
+            problem,
+            "keep the scrape interval of each Prometheus, or what is a little longer",
+        ));
+    }
+    windows.iter().try_for_each(|window| between(shortest, longest)(window))
+}
+
 /// The table `[sample]`: what of the host is sampled, how often, and how long it is kept in memory.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sample {
@@ -287,6 +312,10 @@ pub struct Sample {
     pub interval: Span,
     /// How long samples stay in memory.
     pub ring: Span,
+    /// The trailing windows of the peaks in the metrics.
+    pub peak_windows: Vec<Span>,
+    /// Which disks have peaks and distributions in the metrics.
+    pub peaks: PeakDisks,
     /// More CPUs than this have one set of series instead of one each.
     pub per_cpu_limit: u32,
     /// Which disks.
@@ -308,6 +337,8 @@ impl Default for Sample {
         Sample {
             interval: Span::from_secs(1),
             ring: Span::from_secs(15 * 60),
+            peak_windows: vec![Span::from_secs(60)],
+            peaks: PeakDisks::Used,
             per_cpu_limit: 8,
             disks: Filter::excluding(r"^(z?ram|loop|fd|sr|(h|s|v|xv)d[a-z]+|nvme\d+n\d+p)\d+$"),
             network: Filter::excluding("^(lo|veth|docker|br-|virbr|cni|flannel|cali|tap)"),
@@ -326,6 +357,8 @@ impl Sample {
         let (shortest, longest) = (Span::from_millis(100), Span::from_secs(10));
         section.check("interval", &mut sample.interval, between(shortest, longest));
         section.check("ring", &mut sample.ring, between(Span::from_secs(60), Span::from_secs(86_400)));
+        section.check("peak_windows", &mut sample.peak_windows, |windows| peak_windows(windows));
+        section.set("peaks", &mut sample.peaks);
         section.set("per_cpu_limit", &mut sample.per_cpu_limit);
         sample.disks.set("disks", &mut section);
         sample.network.set("network", &mut section);

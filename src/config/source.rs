@@ -16,6 +16,13 @@ pub(super) struct Place {
     pub(super) end: usize,
 }
 
+impl Place {
+    /// Whether it is in what exists without any file, which is read first.
+    pub(super) fn is_built_in(self) -> bool {
+        self.file == 0
+    }
+}
+
 /// A problem that still knows its place as bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mistake {

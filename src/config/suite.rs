@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::benchmark::{Benchmark, Case, Rules};
 use super::catalogue::Catalogue;
-use super::read::{Section, Wrong, between, instead, not_zero, read_word};
-use super::source::Findings;
+use super::preset;
+use super::read::{Section, Wrong, between, instead, not_zero, read_word, word};
+use super::source::{Findings, Mistake};
 use super::target::{Targets, check_name};
 use super::tree::{Node, Table, Value};
 use crate::record::{Profile, words};
@@ -165,13 +166,13 @@ impl Suite {
         section.set("on_failure", &mut suite.on_failure);
         section.check("max_duration", &mut suite.max_duration, given_not_zero);
         let target = suite_target(&mut section, context.targets);
-        let benchmarks = section.get("benchmark");
+        let benchmarks = Benchmarks::read(&mut section);
         section.end();
         if !enabled {
             return None;
         }
         let rules = Rules { profile: suite.profile, target };
-        suite.cases = read_benchmarks(node, benchmarks, &rules, context, found);
+        suite.cases = benchmarks.map_or_else(Vec::new, |from| from.cases(node, &rules, context, found));
         Some(suite)
     }
 
@@ -223,21 +224,65 @@ pub(super) fn undefined(name: &str, targets: &Targets) -> String {
     format!("{known}{stop} Or add [target.{name}]")
 }
 
-fn read_benchmarks(
+/// Where the benchmarks of a suite come from.
+enum Benchmarks<'a> {
+    /// `[[suite.NAME.benchmark]]`.
+    Tables(&'a Node),
+    /// `preset = "…"`: where it stands, and its list.
+    Preset(&'a Node, Node),
+    Nowhere,
+}
+
+impl<'a> Benchmarks<'a> {
+    /// Tables of a file replace the preset of a built-in suite. `None` when the preset is not known.
+    fn read(section: &mut Section<'a, '_>) -> Option<Benchmarks<'a>> {
+        let tables = section.get("benchmark");
+        let preset = section.get("preset").filter(|preset| preset.text() != Some(""));
+        match (tables, preset) {
+            (Some(tables), Some(preset)) if !preset.key.is_built_in() => {
+                let hint = "keep one of them: the benchmarks are those of the preset, or those written here";
+                section.mistake("preset", "`preset` and `benchmark` are both set", hint);
+                Some(Benchmarks::Tables(tables))
+            }
+            (Some(tables), _) => Some(Benchmarks::Tables(tables)),
+            (None, Some(preset)) => {
+                let index = word(preset, "a preset", preset::presets(), section.found)?;
+                let list = preset::presets().nth(index).and_then(preset::benchmarks)?;
+                Some(Benchmarks::Preset(preset, list))
+            }
+            (None, None) => Some(Benchmarks::Nowhere),
+        }
+    }
+
+    fn cases(self, suite: &Node, rules: &Rules, context: Context<'_>, found: &mut Findings) -> Vec<Case> {
+        match self {
+            Benchmarks::Tables(list) => cases_of(suite, list, rules, context, found),
+            Benchmarks::Preset(named, list) => {
+                let mut inside = Findings { incomplete: found.incomplete, ..Findings::default() };
+                let cases = cases_of(suite, &list, rules, context, &mut inside);
+                let here = |mistake: Mistake| named.mistake(mistake.problem, mistake.hint);
+                found.mistakes.extend(inside.mistakes.into_iter().map(here));
+                cases
+            }
+            Benchmarks::Nowhere => {
+                let problem = format!("suite `{}` has no benchmark", suite.name());
+                let hint = format!("add [[{}.benchmark]] with a workload, or a `preset`", suite.path);
+                found.of_several_keys(suite.mistake(problem, hint));
+                Vec::new()
+            }
+        }
+    }
+}
+
+fn cases_of(
     suite: &Node,
-    list: Option<&Node>,
+    list: &Node,
     rules: &Rules,
     context: Context<'_>,
     found: &mut Findings,
 ) -> Vec<Case> {
-    let path = &suite.path;
-    let Some(list) = list else {
-        let problem = format!("suite `{}` has no benchmark", suite.name());
-        found.of_several_keys(suite.mistake(problem, format!("add [[{path}.benchmark]] with a workload")));
-        return Vec::new();
-    };
     let Value::List(nodes) = &list.value else {
-        let hint = format!("write [[{path}.benchmark]], with two brackets");
+        let hint = format!("write [[{}.benchmark]], with two brackets", suite.path);
         found.mistakes.push(list.key_mistake("`benchmark` is a list of tables", hint));
         return Vec::new();
     };

@@ -1,21 +1,19 @@
 //! The tables `[target.NAME]`: where load goes.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::catalogue::Needs;
 use super::directory::DirectoryTarget;
-use super::read::{Read, Section, Wrong, between, instead, not_zero, read_word, wrong};
+use super::read::{Read, Section, instead, not_zero, read_word};
+use super::server_target::ServerTarget;
 use super::source::Findings;
 use super::tree::{Node, Table, Value, overlay};
 use crate::record::words;
 use crate::units::Span;
 
-/// The port of MySQL and MariaDB.
-const PORT: u16 = 3306;
 /// The longest name of a target, suite or benchmark.
 const LONGEST_NAME: usize = 64;
 
@@ -31,35 +29,7 @@ words! {
     }
 }
 
-words! {
-    /// What the operator says a server is; load is refused where it is found to be something else.
-    Role {
-        /// Alone.
-        Standalone = "standalone",
-        /// Others replicate from it.
-        Source = "source",
-        /// It replicates from another.
-        Replica = "replica",
-        /// A node of a Galera cluster.
-        Galera = "galera",
-        /// A member of Group Replication.
-        Group = "group",
-        /// An SQL node of an NDB Cluster.
-        Ndb = "ndb",
-    }
-}
-
-words! {
-    /// What happens to the binary log of a server while it is loaded.
-    Binlog {
-        /// Nothing is written to it (`sql_log_bin = 0`, read back).
-        Suppress = "suppress",
-        /// Everything is written to it; only for suites of profile `lab`.
-        Log = "log",
-    }
-}
-
-read_word!(TargetKind: "a kind of target", Role: "a role", Binlog: "a way to treat the binary log");
+read_word!(TargetKind: "a kind of target");
 
 /// Where load goes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -92,59 +62,6 @@ impl Target {
     }
 }
 
-/// How a server is reached.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Endpoint {
-    /// By its unix socket.
-    Socket {
-        /// The socket's path.
-        socket: PathBuf,
-    },
-    /// By TCP.
-    Tcp {
-        /// Host name or address.
-        host: String,
-        /// TCP port.
-        port: u16,
-    },
-}
-
-impl fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Endpoint::Socket { socket } => socket.display().fmt(f),
-            Endpoint::Tcp { host, port } => write!(f, "{host}:{port}"),
-        }
-    }
-}
-
-/// A server that exists and is someone's.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ServerTarget {
-    /// How it is reached.
-    #[serde(flatten)]
-    pub endpoint: Endpoint,
-    /// The account.
-    pub user: String,
-    /// A file that holds the account's password and nothing else.
-    pub password_file: Option<PathBuf>,
-    /// What the operator says it is.
-    pub role: Option<Role>,
-    /// Whether suites may create and write benchd's own schema on it; only with a role.
-    pub writes: bool,
-    /// What happens to its binary log.
-    pub binlog: Binlog,
-    /// Load it although the account may do far more than benchd needs.
-    pub accept_excess_privileges: bool,
-    /// Time to connect, and to read or write one packet.
-    pub connect_timeout: Span,
-    /// A statement of the load that takes longer is stopped and counted.
-    pub statement_timeout: Span,
-    /// Longest wait for a lock; whole seconds, as the server has it.
-    pub lock_wait_timeout: Span,
-}
-
 /// A throw-away server that benchd starts from the installed programs for the cases that name it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScratchTarget {
@@ -160,85 +77,6 @@ pub struct ScratchTarget {
     pub start_timeout: Span,
     /// Whether loaded data stays for the next run.
     pub keep_data: bool,
-}
-
-impl ServerTarget {
-    /// A server with the default of every other key.
-    pub fn new(endpoint: Endpoint) -> ServerTarget {
-        ServerTarget {
-            endpoint,
-            user: "benchd".to_owned(),
-            password_file: None,
-            role: None,
-            writes: false,
-            binlog: Binlog::Suppress,
-            accept_excess_privileges: false,
-            connect_timeout: Span::from_secs(10),
-            statement_timeout: Span::from_secs(5),
-            lock_wait_timeout: Span::from_secs(1),
-        }
-    }
-
-    fn read(mut section: Section<'_, '_>) -> Option<ServerTarget> {
-        let endpoint = endpoint(&mut section);
-        let placeholder = Endpoint::Tcp { host: String::new(), port: PORT };
-        let mut server = ServerTarget::new(endpoint.clone().unwrap_or(placeholder));
-        section.check("user", &mut server.user, |user| not_empty(user));
-        section.set("password_file", &mut server.password_file);
-        section.set("role", &mut server.role);
-        section.set("writes", &mut server.writes);
-        section.set("binlog", &mut server.binlog);
-        section.set("accept_excess_privileges", &mut server.accept_excess_privileges);
-        let hour = Span::from_secs(3600);
-        section.check("connect_timeout", &mut server.connect_timeout, between(Span::from_millis(100), hour));
-        section.check(
-            "statement_timeout",
-            &mut server.statement_timeout,
-            between(Span::from_millis(1), hour),
-        );
-        section.check("lock_wait_timeout", &mut server.lock_wait_timeout, |span| {
-            if span.duration().subsec_nanos() > 0 || span.is_zero() {
-                return Err(wrong("takes whole seconds, at least one", "write \"1s\" or \"5s\""));
-            }
-            between(Span::from_secs(1), hour)(span)
-        });
-        if server.writes && server.role.is_none() {
-            let hint =
-                "say what the server is: role = \"standalone\", \"source\", \"galera\", \"group\" or \"ndb\"";
-            section.mistake("writes", "`writes = true` needs `role`", hint);
-        }
-        section.end();
-        endpoint.map(|_| server)
-    }
-}
-
-fn not_empty(text: &str) -> Result<(), Wrong> {
-    if text.is_empty() { Err(wrong("is empty", "write a name, or leave the key out")) } else { Ok(()) }
-}
-
-/// The one way by which a server is reached.
-fn endpoint(section: &mut Section<'_, '_>) -> Option<Endpoint> {
-    let (mut socket, mut host, mut port) = (None::<PathBuf>, None::<String>, PORT);
-    let empty = |node: Option<&Node>| node.is_none_or(|node| node.text() == Some(""));
-    let none_given = empty(section.get("socket")) && empty(section.get("host"));
-    section.set("socket", &mut socket);
-    section.set("host", &mut host);
-    section.check("port", &mut port, between(1, u16::MAX));
-    match (socket, host) {
-        (Some(socket), None) => Some(Endpoint::Socket { socket }),
-        (None, Some(host)) => Some(Endpoint::Tcp { host, port }),
-        (Some(_), Some(_)) => {
-            let hint = "keep the one by which load should reach it: they measure differently";
-            section.mistake("host", "`socket` and `host` are both set", hint);
-            None
-        }
-        (None, None) if none_given => {
-            let hint = "add socket = \"/var/lib/mysql/mysql.sock\", or host and port";
-            section.mistake("socket", "a server target needs `socket` or `host`", hint);
-            None
-        }
-        (None, None) => None,
-    }
 }
 
 impl ScratchTarget {

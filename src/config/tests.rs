@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::fake_catalogue::FakeCatalogue;
 use super::*;
-use crate::record::Profile;
+use crate::record::{Profile, TlsMode};
 use crate::units::Span;
 
 const SHIPPED: &str = include_str!("../../packaging/benchd.toml");
@@ -125,6 +125,35 @@ fn the_shipped_file_has_every_key() {
 }
 
 #[test]
+fn a_defaults_file_may_say_what_a_server_target_does_not() {
+    let server = |keys: &str| {
+        let text = format!("[target.m]\nkind = \"server\"\n{keys}");
+        match config(&text).targets.remove("m") {
+            Some(Target::Server(server)) => server,
+            other => panic!("{other:?}"),
+        }
+    };
+    let silent = server("defaults_file = \"/my.cnf\"");
+    assert_eq!((&silent.endpoint, &silent.user, silent.tls), (&None, &None, None));
+    let own = server("defaults_file = \"/my.cnf\"\nhost = \"h\"\nuser = \"u\"\ntls = \"verify_identity\"");
+    assert_eq!((own.user.as_deref(), own.tls), (Some("u"), Some(TlsMode::VerifyIdentity)));
+    assert_eq!(own.endpoint, Some(Endpoint::Tcp { host: "h".to_owned(), port: 3306 }));
+    let without = server("host = \"h\"");
+    assert_eq!((without.user.as_deref(), without.tls), (Some("benchd"), Some(TlsMode::Preferred)));
+}
+
+#[test]
+fn tls_that_a_socket_does_not_have_is_noted() {
+    let notes = |tls: &str| {
+        let text = format!("[target.m]\nkind = \"server\"\nsocket = \"/s\"\ntls = \"{tls}\"");
+        load_texts(&[&text]).unwrap().notes
+    };
+    assert!(notes("preferred").is_empty() && notes("disabled").is_empty());
+    assert_eq!(notes("required")[0].problem, "over a socket nothing is encrypted");
+    assert_eq!(notes("required")[0].key, "target.m.tls");
+}
+
+#[test]
 fn every_mistake_is_found_in_one_go() {
     let night = r#"[suite.night]
 shedule = "0 3 * * *"
@@ -216,13 +245,44 @@ fn built_in_suites_are_changed_key_by_key_and_benchmarks_as_a_whole() {
 }
 
 #[test]
+fn a_suite_can_have_its_benchmarks_from_a_preset() {
+    let config = config("[suite.s]\npreset = \"quick\"\nrounds = 2\n[suite.t]\npreset = \"host-full\"\n");
+    assert_eq!(config.suites["s"].cases, config.suites["quick"].cases);
+    assert_eq!(config.suites["s"].rounds, 2);
+    assert_eq!(case_names(&config, "t")[..2], ["cpu", "cpu-all"]);
+}
+
+#[test]
+fn every_preset_is_a_suite_whatever_the_number_of_cpus() {
+    let suite = |name| format!("[suite.a-{name}]\nprofile = \"lab\"\npreset = \"{name}\"\n");
+    let folder = tempfile::tempdir().unwrap();
+    let main = folder.path().join("benchd.toml");
+    std::fs::write(&main, presets().map(suite).collect::<String>()).unwrap();
+    for cpus in [1, 2, 3, 64] {
+        let loaded = load(&main, None, &FakeCatalogue, cpus);
+        let config = loaded.unwrap_or_else(|problems| panic!("{cpus} CPUs: {}", shown(&problems))).config;
+        assert!(config.suites.values().all(|suite| !suite.cases.is_empty()));
+    }
+}
+
+#[test]
+fn what_does_not_fit_in_a_preset_is_shown_where_it_is_named() {
+    let main = "[target.scratch]\nkind = \"server\"\nsocket = \"/s\"\n[suite.quick]\nenabled = false\n";
+    assert_problem(
+        &format!("[suite.s]\npreset = \"quick\"\n{main}"),
+        "2:10: this benchmark would load the live server `scratch` flat out, which profile canary does not allow",
+        "^^^^^^^ give it a rate (`rate = 200`), or the suite `profile = \"maintenance\"` and a window",
+    );
+}
+
+#[test]
 fn a_disabled_suite_may_name_what_is_not_there() {
     let text = format!("{}\n[suite.t]\n", benchmark("workload = \"oltp_read_write\"\ntarget = \"later\"\n"))
         .replace("[suite.s]\n", "[suite.s]\nenabled = false\n");
     assert_problem(
         &text,
         "7:1: suite `t` has no benchmark",
-        "^^^^^^^^^ add [[suite.t.benchmark]] with a workload",
+        "^^^^^^^^^ add [[suite.t.benchmark]] with a workload, or a `preset`",
     );
 }
 

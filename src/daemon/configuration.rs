@@ -7,13 +7,12 @@ use anyhow::Result;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use super::parts::state_directory;
 use super::scheduler::check_schedules;
-use crate::config::{self, Config, Filter, Loaded, LogLevel, MAIN_FILE, Problem, Target};
+use super::settings::sampler_settings;
+use crate::config::{self, Config, Filter, Loaded, LogLevel, MAIN_FILE, Problem};
 use crate::export::Reload;
 use crate::journal;
-use crate::sample::{DeviceFilter, Sampler, Settings};
-use crate::store::Limits;
+use crate::sample::{DeviceFilter, Sampler};
 use crate::workloads::Workloads;
 
 /// Small files of one's own, read after the main one.
@@ -48,32 +47,6 @@ fn check_filters(loaded: &Loaded) -> Vec<Problem> {
         ))
     };
     filters.into_iter().filter_map(problem).collect()
-}
-
-/// What the sampler is told by a configuration that was checked.
-pub(crate) fn sampler_settings(config: &Config) -> Result<Settings> {
-    let sample = &config.sample;
-    let filter =
-        |filter: &Filter| DeviceFilter::new(&filter.include, &filter.exclude).map_err(anyhow::Error::msg);
-    Ok(Settings {
-        interval: sample.interval,
-        ring: sample.ring,
-        deadline: sample.deadline,
-        disks: filter(&sample.disks)?,
-        network: filter(&sample.network)?,
-        link_speed: sample.link_speed.clone(),
-    })
-}
-
-/// What the store is told.
-pub(crate) fn store_limits(config: &Config) -> Limits {
-    let store = &config.store;
-    Limits {
-        keep_records: store.keep_records,
-        keep_series: store.keep_series,
-        max_size: store.max_size,
-        min_free: store.min_free,
-    }
 }
 
 /// The level of the journal.
@@ -165,17 +138,4 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     let changed =
         [("server.log_to", old.server.log_to != new.server.log_to), ("store", old.store != new.store)];
     changed.into_iter().filter(|(_, changed)| *changed).map(|(key, _)| key).collect()
-}
-
-/// The filesystems to watch: `/`, the store's, those of scratch servers and directories, and those the configuration names.
-pub(super) fn filesystems(config: &Config) -> Vec<PathBuf> {
-    let mut paths = vec![PathBuf::from("/"), state_directory(&config.store.path)];
-    let directories = config.targets.values().filter_map(|target| match target {
-        Target::Scratch(scratch) => Some(scratch.directory.clone()),
-        Target::Directory(directory) => Some(directory.path.clone()),
-        Target::Server(_) => None,
-    });
-    paths.extend(directories);
-    paths.extend(config.sample.filesystems.iter().cloned());
-    paths
 }

@@ -4,6 +4,7 @@ mod configuration;
 mod parts;
 mod run_now;
 mod scheduler;
+mod settings;
 mod signals;
 
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ use crate::config::{Config, Loaded, LogTo};
 use crate::exit::Exit;
 use crate::export::Build;
 use crate::http::{NextRuns, ReloadRequest, Server, Services, SocketOptions};
-use crate::inventory::{self, Filesystems, HostFacts};
+use crate::inventory::{self, Filesystems, Hardware, HostFacts};
 use crate::journal::{self, Sink};
 use crate::run::Runner;
 use crate::sample::Sampler;
@@ -44,6 +45,8 @@ const HTTP_LIMIT: Duration = Duration::from_secs(3);
 const FLUSH_LIMIT: Duration = Duration::from_secs(10);
 /// Reload requests that may wait.
 const WAITING_RELOADS: usize = 8;
+/// From one reading of the facts of disks and network cards to the next.
+const HARDWARE_INTERVAL: Duration = Duration::from_secs(300);
 
 /// What `serve` was asked beside its configuration.
 #[derive(Debug, Clone, Default)]
@@ -122,6 +125,7 @@ impl Daemon {
             store: store.clone(),
             sampler: Arc::clone(&sampler),
             filesystems: Arc::clone(&filesystems),
+            hardware: watch_hardware(),
             next_runs: Arc::clone(&next_runs),
             facts: Arc::new(facts.to_map()),
         };
@@ -206,7 +210,7 @@ impl Daemon {
         }
         let mut filesystems = self.filesystems.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) =
-            filesystems.configure(&configuration::filesystems(&after), after.sample.filesystem_interval)
+            filesystems.configure(&settings::filesystems(&after), after.sample.filesystem_interval)
         {
             log::error!("filesystems watched as before: {error:#}");
         }
@@ -270,7 +274,21 @@ fn last_seen(store: &Store) -> Result<BTreeMap<String, Timestamp>> {
 }
 
 fn start_filesystems(config: &Config) -> Result<Filesystems> {
-    Filesystems::start(&configuration::filesystems(config), config.sample.filesystem_interval)
+    Filesystems::start(&settings::filesystems(config), config.sample.filesystem_interval)
+}
+
+/// Reads the facts of devices again and again, away from the thread that serves; the first time at once.
+fn watch_hardware() -> watch::Receiver<Arc<Hardware>> {
+    let (known, hardware) = watch::channel(Arc::default());
+    tokio::spawn(async move {
+        while !known.is_closed() {
+            if let Ok(read) = tokio::task::spawn_blocking(Hardware::read).await {
+                known.send_replace(Arc::new(read));
+            }
+            tokio::time::sleep(HARDWARE_INTERVAL).await;
+        }
+    });
+    hardware
 }
 
 /// As a service the socket is for a group; in the foreground it is its user's alone.

@@ -1,11 +1,11 @@
 //! Makes the parts that the daemon and a run without a daemon have in common.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
 
-use super::configuration::{sampler_settings, store_limits};
+use super::settings::{sampler_settings, state_directory, store_limits};
 use crate::config::Config;
 use crate::exit::{Ended, Exit};
 use crate::inventory::HostFacts;
@@ -33,11 +33,6 @@ pub(crate) fn open_store(path: &Path, config: &Config) -> Result<Store> {
 /// When the settings or the system do not allow it.
 pub(crate) fn start_sampler(config: &Config) -> Result<Arc<Sampler>> {
     Sampler::start(sampler_settings(config)?, Root::default()).map(Arc::new)
-}
-
-/// Benchd's own files beside the store.
-pub(crate) fn state_directory(store: &Path) -> PathBuf {
-    store.parent().map_or_else(|| PathBuf::from("."), Path::to_owned)
 }
 
 /// A runner that starts workers as child processes.

@@ -55,7 +55,9 @@ async fn show(follow: Follow) {
 
 /// Cases and notes; the beginning and the end of the run are in the journal anyway.
 fn line(event: &Event) {
-    if let (Event::Note { .. } | Event::Result { .. }, Some(line)) = (event, run::line(event)) {
-        log::info!("{line}");
+    match event {
+        Event::Note { text, .. } => log::info!("{text}"),
+        Event::Result { .. } => log::info!("{}", run::line(event).unwrap_or_default()),
+        _ => {}
     }
 }

@@ -7,9 +7,9 @@ use hdrhistogram::Histogram;
 
 use super::tally::Count;
 
-/// How finely times are told apart, and up to which. Longer ones count in the last bucket.
+/// How finely times are told apart, and up to which. Longer ones count in the last bucket, and as overflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Layout {
+pub struct Layout {
     /// Each power of two is divided into 2^bits buckets.
     bits: u32,
     highest: u64,
@@ -17,9 +17,10 @@ pub(super) struct Layout {
 
 /// Counts of times in nanoseconds; without buckets by default, when it keeps nothing.
 #[derive(Debug, Default)]
-pub(super) struct Buckets {
+pub struct Buckets {
     layout: Layout,
     counts: Box<[Count]>,
+    overflow: Count,
 }
 
 impl Default for Layout {
@@ -35,12 +36,12 @@ const COARSE_BITS: u32 = 7;
 
 impl Layout {
     /// The buckets of the measured part: those of `histogram`.
-    pub(super) fn fine(histogram: &Histogram<u64>) -> Layout {
+    pub fn fine(histogram: &Histogram<u64>) -> Layout {
         Layout { bits: FINE_BITS, highest: histogram.high() }
     }
 
-    /// The buckets of the warm-up, whose times are only shown.
-    pub(super) fn coarse(histogram: &Histogram<u64>) -> Layout {
+    /// Buckets for times that are only shown or judged.
+    pub fn coarse(histogram: &Histogram<u64>) -> Layout {
         Layout { bits: COARSE_BITS, highest: histogram.high() }
     }
 
@@ -71,17 +72,32 @@ impl Layout {
 }
 
 impl Buckets {
-    pub(super) fn new(layout: Layout) -> Buckets {
-        Buckets { layout, counts: std::iter::repeat_with(Count::default).take(layout.len()).collect() }
+    /// Empty buckets; nothing is allocated after this.
+    pub fn new(layout: Layout) -> Buckets {
+        let counts = std::iter::repeat_with(Count::default).take(layout.len()).collect();
+        Buckets { layout, counts, overflow: Count::default() }
     }
 
     /// Counts one time.
     #[inline]
-    pub(super) fn record(&self, time: u64) {
+    pub fn record(&self, time: u64) {
+        if time > self.layout.highest {
+            self.overflow.add_one();
+        }
         let index = self.layout.index(time.min(self.layout.highest));
         if let Some(count) = self.counts.get(index) {
             count.add_one();
         }
+    }
+
+    /// How many times were longer than the longest told apart.
+    pub(super) fn overflow(&self) -> u64 {
+        self.overflow.get()
+    }
+
+    /// How its times are kept.
+    pub(super) fn layout(&self) -> Layout {
+        self.layout
     }
 
     /// Adds the counts to `sum`, which has as many buckets.
@@ -104,10 +120,12 @@ mod tests {
             let mut expected = new_histogram().unwrap();
             let layout = Layout::fine(&expected);
             let buckets = Buckets::new(layout);
+            let longer = times.iter().filter(|time| **time > expected.high()).count() as u64;
             for time in times {
                 buckets.record(time);
                 expected.saturating_record(time.min(expected.high()));
             }
+            prop_assert_eq!(buckets.overflow(), longer);
             let mut sum = vec![0; layout.len()];
             buckets.add_to(&mut sum);
             let mut filled = new_histogram().unwrap();

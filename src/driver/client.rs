@@ -168,11 +168,12 @@ fn work<W: Worker>(
     for part in parts {
         let Some(counts) = part.counts.get(client) else { break };
         let mut tally = Tally::over(counts);
+        let (cpu, begun) = (clock::thread_cpu(), clock::now());
         why = operate(&mut worker, part, &mut tally, start, control);
         if matches!(why, Why::Over) {
-            let settled = worker.settle(!part.warm_up, &mut tally);
-            why = settled.map_or_else(|failed| met(failed, &mut tally).unwrap_or(Why::Over), |()| Why::Over);
+            why = settle(&mut worker, part, &mut tally);
         }
+        tally.spent(clock::thread_cpu().saturating_sub(cpu), clock::now().saturating_sub(begun));
         if !matches!(why, Why::Over) {
             break;
         }
@@ -191,6 +192,7 @@ fn operate<W: Worker>(
 ) -> Why {
     let (from, to) = (start.saturating_add(part.from), start.saturating_add(part.to));
     let mut schedule = part.schedule.clone();
+    let mut free = from;
     for _ in 0..part.operations_each {
         let number = part.taken.fetch_add(1, Ordering::Relaxed);
         if number >= part.operations {
@@ -199,20 +201,23 @@ fn operate<W: Worker>(
         let intended = schedule.as_mut().map(|schedule| from.saturating_add(schedule.at(number)));
         let sent = match control.wait_until(intended.unwrap_or(from).min(to)) {
             Ok(now) if now < to => now,
-            Ok(_) => return Why::Over,
-            Err(why) => return why,
+            ended => {
+                intended.into_iter().for_each(|intended| tally.leave_unsent(intended));
+                return ended.err().unwrap_or(Why::Over);
+            }
         };
-        tally.sent(intended, sent);
+        tally.sent(intended, free, sent);
         let done = worker.step(part.first_operation + number, tally);
         let end = clock::now();
+        let timing = Timing { intended, free: std::mem::replace(&mut free, end), sent, end };
         match done {
             Ok(()) if tally.take_deferred() => {}
             Ok(()) => {
-                tally.completed(Timing { intended, sent, end });
+                tally.completed(timing);
                 worker.between();
             }
             Err(failed) => {
-                if let Some(why) = met(failed, tally) {
+                if let Some(why) = met(failed, timing, tally) {
                     return why;
                 }
             }
@@ -221,8 +226,16 @@ fn operate<W: Worker>(
     Why::Over
 }
 
+/// Lets the worker end what it has under way at the end of a part; a failure there took as long as the ending did.
+fn settle<W: Worker>(worker: &mut W, part: &Part, tally: &mut Tally) -> Why {
+    let begun = clock::now();
+    let Err(failed) = worker.settle(!part.warm_up, tally) else { return Why::Over };
+    let timing = Timing { intended: None, free: begun, sent: begun, end: clock::now() };
+    met(failed, timing, tally).unwrap_or(Why::Over)
+}
+
 /// Counts a failure; whether it ends the case.
-fn met(failed: Failed, tally: &mut Tally) -> Option<Why> {
-    tally.failed(failed.code);
+fn met(failed: Failed, timing: Timing, tally: &mut Tally) -> Option<Why> {
+    tally.failed(failed.code, timing);
     failed.fatal.map(Why::Fatal)
 }

@@ -11,6 +11,11 @@ pub(super) fn now() -> u64 {
     ClockId::CLOCK_MONOTONIC.now().map_or(0, |time| time.num_nanoseconds() as u64)
 }
 
+/// CPU time of the calling thread so far, in nanoseconds; 0 where the kernel does not tell.
+pub(super) fn thread_cpu() -> u64 {
+    ClockId::CLOCK_THREAD_CPUTIME_ID.now().map_or(0, |time| time.num_nanoseconds() as u64)
+}
+
 /// Sleeps until the clock shows `deadline`, or a signal comes.
 pub(super) fn sleep_until(deadline: u64) {
     let request = TimeSpec::nanoseconds(i64::try_from(deadline).unwrap_or(i64::MAX));

@@ -32,6 +32,7 @@ use client::{Control, EndOnDrop, Message, live};
 use part::Part;
 use report::Reporter;
 
+pub use buckets::{Buckets, Layout};
 pub use tally::{Deferred, Tally};
 
 /// The load to drive.
@@ -250,10 +251,10 @@ pub enum DriveError {
 /// * Limits and `stop` are met between operations; the overrun of the last ones belongs to the measured time. So
 ///   `make` and an operation must end by themselves, by time limits of their own.
 /// * In open loop an operation counts from its intended start. What is due and cannot be sent before the end is
-///   counted as never sent; sending less than 99 % of what was due is an overload, which is a result.
+///   counted as never sent, with its age; sending less than 99 % of what was due is an overload, which is a result.
 /// * An operation intended (in closed loop: sent) in the warm-up is never counted; overdue arrivals are dropped at
 ///   its end. The live observations of the warm-up start their time at 0, and so do those of the measured part.
-/// * Failed operations are counted by code and have no response time. Whether too many failed is judged at the end
+/// * Failed operations are counted by code and have no response time; how long they took is a distribution of its own. Whether too many failed is judged at the end
 ///   of each measured interval, once 100 operations ended, and at the end of all.
 ///
 /// # Errors

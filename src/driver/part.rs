@@ -35,7 +35,7 @@ pub(super) struct Part {
     pub(super) taken: AtomicU64,
     /// Intended starts; `None` in closed loop.
     pub(super) schedule: Option<Schedule>,
-    /// How times are kept.
+    /// How response times are kept.
     pub(super) layout: Layout,
     /// What each client counts.
     pub(super) counts: Vec<Arc<Counts>>,
@@ -52,21 +52,23 @@ impl Part {
                 to: boundary,
                 first_operation: WARM_UP_OPERATIONS,
                 schedule: Schedule::new(plan.pace, plan.seed, 1),
-                ..Part::new(plan, Layout::coarse(histogram), false)
+                ..Part::new(plan, Layout::coarse(histogram), &|| Counts::brief(Layout::coarse(histogram)))
             });
         }
         let time = nanoseconds(plan.time.duration());
+        let (fine, coarse) = (Layout::fine(histogram), Layout::coarse(histogram));
+        let open = plan.pace != Pace::FlatOut;
         parts.push(Part {
             from: boundary,
             to: if time == 0 { u64::MAX } else { boundary.saturating_add(time) },
             operations: limit(plan.operations),
             operations_each: limit(plan.operations_each),
-            ..Part::new(plan, Layout::fine(histogram), plan.pace != Pace::FlatOut)
+            ..Part::new(plan, fine, &|| Counts::full(fine, coarse, open, plan.kinds))
         });
         parts
     }
 
-    fn new(plan: &Plan, layout: Layout, lag: bool) -> Part {
+    fn new(plan: &Plan, layout: Layout, counts: &dyn Fn() -> Counts) -> Part {
         Part {
             warm_up: false,
             from: 0,
@@ -77,7 +79,7 @@ impl Part {
             taken: AtomicU64::new(0),
             schedule: Schedule::new(plan.pace, plan.seed, 0),
             layout,
-            counts: (0..plan.clients).map(|_| Arc::new(Counts::new(layout, lag, plan.kinds))).collect(),
+            counts: (0..plan.clients).map(|_| Arc::new(counts())).collect(),
         }
     }
 }

@@ -118,7 +118,7 @@ impl Reading {
             seconds: seconds(self.at - earlier.at),
             operations: between.completed,
             statements: between.statements,
-            response: Percentiles::of(histogram),
+            response: Percentiles::brief(histogram),
             errors: by_text(&between.codes),
             retried: between.retried,
             overdue: 0,
@@ -128,15 +128,18 @@ impl Reading {
     }
 }
 
-/// The distribution of times that each client keeps for itself.
+/// The distribution of times that each client keeps for itself, all of one layout.
 pub(super) fn merge<'a>(
     part: &'a Part,
     histogram: &mut Histogram<u64>,
     of: impl Fn(&'a Counts) -> Option<&'a Buckets>,
 ) {
-    let mut sum = vec![0; part.layout.len()];
-    part.counts.iter().filter_map(|counts| of(counts)).for_each(|buckets| buckets.add_to(&mut sum));
-    part.layout.fill(histogram, &sum);
+    histogram.reset();
+    let all: Vec<&Buckets> = part.counts.iter().filter_map(|counts| of(counts)).collect();
+    let Some(layout) = all.first().map(|buckets| buckets.layout()) else { return };
+    let mut sum = vec![0; layout.len()];
+    all.iter().for_each(|buckets| buckets.add_to(&mut sum));
+    layout.fill(histogram, &sum);
 }
 
 /// Nanoseconds as seconds.

@@ -2,6 +2,7 @@
 //! result. It runs on the calling thread and never waits for a client in the middle of an operation.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use crate::record::{CaseResult, EncodedHistogram, Generator, Interval, Load, Loa
 use super::buckets::Buckets;
 use super::client::{Control, Message, Why};
 use super::part::{Part, nanoseconds};
+use super::process::CpuTime;
 use super::reading::{Reading, merge, seconds};
 use super::schedule::Due;
 use super::tally::Counts;
@@ -91,6 +93,35 @@ impl<'a> Watched<'a> {
         let due = self.due.as_mut().map_or(0, |due| due.before(until));
         (due, due.saturating_sub(sent))
     }
+
+    /// How long the first and the last of the arrivals that were never sent had been due when the part ended, or
+    /// the load in it. Never sent are those that nobody took, and those that a client took and ended with.
+    fn unsent_ages(&self, due: u64, never_sent: u64) -> Option<(f64, f64)> {
+        let mut schedule = self.part.schedule.clone().filter(|_| never_sent > 0)?;
+        let (end, taken) = (self.last.at.min(self.to), self.part.taken.load(Ordering::Relaxed));
+        let ended_with = self.part.counts.iter().filter_map(|counts| counts.unsent());
+        let not_taken = [taken, due.saturating_sub(1)].into_iter().filter(|_| taken < due);
+        let not_taken = not_taken.map(|arrival| self.from.saturating_add(schedule.at(arrival)));
+        let intended: Vec<u64> = not_taken.chain(ended_with).filter(|intended| *intended < end).collect();
+        let age = |intended: &u64| seconds(end - intended);
+        Some((age(intended.iter().min()?), age(intended.iter().max()?)))
+    }
+}
+
+/// What the load generator cost in the part.
+fn generator(part: &Part, cpu_before: CpuTime, operations: u64, late_p99: Option<f64>) -> Generator {
+    let cpu = CpuTime::so_far().since(cpu_before);
+    let share = |counts: &Counts| counts.cpu.get() as f64 / counts.wall.get().max(1) as f64;
+    Generator {
+        cpu_seconds: cpu.total(),
+        user_cpu_seconds: cpu.user,
+        system_cpu_seconds: cpu.system,
+        cpu_seconds_per_operation: if operations > 0 { cpu.total() / operations as f64 } else { 0.0 },
+        peak_memory_bytes: process::peak_memory_bytes(),
+        cpus: process::cpus(),
+        busiest_thread: part.counts.iter().map(|counts| share(counts)).fold(0.0, f64::max),
+        late_p99,
+    }
 }
 
 impl Reporter<'_> {
@@ -98,7 +129,7 @@ impl Reporter<'_> {
     pub(super) fn report(mut self, parts: &[Part], start: u64) -> Result<CaseResult, DriveError> {
         let mut result = None;
         for part in parts {
-            let cpu_before = process::cpu_seconds();
+            let cpu_before = CpuTime::so_far();
             let mut watched = Watched::new(part, start);
             if !part.warm_up && clock::now() < watched.from && self.clients == 0 {
                 break;
@@ -185,26 +216,31 @@ impl Reporter<'_> {
         (self.observe)(Observed {
             warm_up: watched.part.warm_up,
             clients: self.clients,
-            cpu_seconds: process::cpu_seconds(),
+            cpu_seconds: CpuTime::so_far().total(),
             interval,
         });
     }
 
-    fn result(&mut self, mut watched: Watched<'_>, cpu_before: f64) -> CaseResult {
+    fn result(&mut self, mut watched: Watched<'_>, cpu_before: CpuTime) -> CaseResult {
         let part = watched.part;
         let total = watched.last.clone();
         let measured = seconds(total.at - watched.from);
-        let cpu = process::cpu_seconds() - cpu_before;
-        let operations = total.completed.max(1) as f64;
         let mut histograms = BTreeMap::new();
         total.response(part, &mut self.histogram);
         let response = self.keep(&mut histograms, "response");
-        let (mut service, mut lag) = (response, Percentiles::default());
+        let (mut service, mut lag, mut late_p99) = (response, Percentiles::default(), None);
         if part.schedule.is_some() {
             merge(part, &mut self.histogram, |counts| counts.open.as_ref().map(|open| &open.service));
             service = self.keep(&mut histograms, "service");
             merge(part, &mut self.histogram, |counts| counts.open.as_ref().map(|open| &open.lag));
             lag = self.keep(&mut histograms, "lag");
+            merge(part, &mut self.histogram, |counts| counts.open.as_ref().map(|open| &open.late));
+            late_p99 = Percentiles::of(&self.histogram).p99;
+        }
+        let mut failed = Percentiles::default();
+        if total.failed > 0 {
+            merge(part, &mut self.histogram, |counts| Some(&counts.error));
+            failed = self.keep(&mut histograms, "error");
         }
         let by_operation = self.by_operation(part, &mut histograms);
         CaseResult {
@@ -221,12 +257,15 @@ impl Reporter<'_> {
             service,
             lag,
             by_operation,
+            failed,
+            overflow: part.counts.iter().map(|counts| counts.overflow()).sum(),
+            // Judged by whoever makes the record, who knows what was loaded.
+            steady: None,
+            error: None,
+            limited: false,
+            limited_by: None,
             errors: total.errors(),
-            generator: Generator {
-                cpu_seconds: cpu,
-                cpu_seconds_per_operation: if total.completed > 0 { cpu / operations } else { 0.0 },
-                peak_memory_bytes: process::peak_memory_bytes(),
-            },
+            generator: generator(part, cpu_before, total.completed, late_p99),
             intervals: watched.intervals,
             histograms,
         }
@@ -269,8 +308,16 @@ impl Reporter<'_> {
             Pace::FlatOut => (LoadModel::Closed, None),
             Pace::Open { rate, .. } => (LoadModel::Open, Some(rate.per_second())),
         };
-        let overloaded = (sent as f64) < ACHIEVED * due as f64;
-        Load { model, clients: self.plan.clients, asked_per_second, never_sent, overloaded }
+        let ages = watched.unsent_ages(due, never_sent);
+        Load {
+            model,
+            clients: self.plan.clients,
+            asked_per_second,
+            never_sent,
+            never_sent_oldest_seconds: ages.map(|(oldest, _)| oldest),
+            never_sent_youngest_seconds: ages.map(|(_, youngest)| youngest),
+            overloaded: (sent as f64) < ACHIEVED * due as f64,
+        }
     }
 
     /// The result, or why there is no whole one.

@@ -18,7 +18,7 @@ const CODES: usize = 32;
 #[derive(Debug, Default)]
 pub struct Tally {
     counts: Arc<Counts>,
-    /// When the present operation should have started and when it did.
+    /// When the present operation should have started, when its client was free for it, and when it started.
     present: Deferred,
     /// Whether the present operation ends later.
     deferred: bool,
@@ -28,6 +28,7 @@ pub struct Tally {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Deferred {
     intended: Option<u64>,
+    free: u64,
     sent: u64,
 }
 
@@ -46,8 +47,15 @@ pub(super) struct Counts {
     pub(super) fsyncs: Count,
     codes: [CodeCount; CODES],
     pub(super) response: Buckets,
+    /// Times until operations failed for good.
+    pub(super) error: Buckets,
     pub(super) open: Option<OpenLoop>,
     pub(super) kinds: Vec<KindCounts>,
+    /// CPU time of the client's thread, and the time it took, in nanoseconds; told at its end.
+    pub(super) cpu: Count,
+    pub(super) wall: Count,
+    /// One more than the intended start of the arrival that the client took last and did not send; 0 is none.
+    unsent: Count,
 }
 
 /// One kind of operations that is told apart.
@@ -63,6 +71,8 @@ pub(super) struct KindCounts {
 pub(super) struct OpenLoop {
     pub(super) service: Buckets,
     pub(super) lag: Buckets,
+    /// The part of the lag in which the client was free: what the generator alone is to blame for.
+    pub(super) late: Buckets,
 }
 
 /// A number with one writer.
@@ -76,10 +86,11 @@ struct CodeCount {
     count: Count,
 }
 
-/// When an operation should have started, when it did, and when it ended.
+/// When an operation should have started, when its client was free for it, when it started, and when it ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timing {
     pub(super) intended: Option<u64>,
+    pub(super) free: u64,
     pub(super) sent: u64,
     pub(super) end: u64,
 }
@@ -90,7 +101,11 @@ impl Count {
     }
 
     pub(super) fn add(&self, more: u64) {
-        self.0.store(self.get().wrapping_add(more), Ordering::Relaxed);
+        self.set(self.get().wrapping_add(more));
+    }
+
+    pub(super) fn set(&self, number: u64) {
+        self.0.store(number, Ordering::Relaxed);
     }
 
     pub(super) fn get(&self) -> u64 {
@@ -153,9 +168,9 @@ impl Tally {
 
     /// Counts an operation of a kind that was deferred and is over now.
     pub fn ended(&mut self, operation: Deferred, kind: usize) {
-        let Deferred { intended, sent } = operation;
+        let Deferred { intended, free, sent } = operation;
         self.done(kind, sent);
-        self.completed(Timing { intended, sent, end: clock::now() });
+        self.completed(Timing { intended, free, sent, end: clock::now() });
     }
 
     /// Counts an attempt that failed and is tried again inside the operation.
@@ -179,8 +194,8 @@ impl Tally {
     }
 
     #[inline]
-    pub(super) fn sent(&mut self, intended: Option<u64>, sent: u64) {
-        self.present = Deferred { intended, sent };
+    pub(super) fn sent(&mut self, intended: Option<u64>, free: u64, sent: u64) {
+        self.present = Deferred { intended, free, sent };
         self.counts.sent.add_one();
     }
 
@@ -191,32 +206,69 @@ impl Tally {
     }
 
     pub(super) fn completed(&mut self, timing: Timing) {
-        let service = timing.end.saturating_sub(timing.sent);
-        let Some(intended) = timing.intended else { return self.counts.response.record(service) };
-        self.counts.response.record(timing.end.saturating_sub(intended));
-        if let Some(open) = &self.counts.open {
-            open.service.record(service);
+        self.counts.response.record(timing.response());
+        if let (Some(open), Some(intended)) = (&self.counts.open, timing.intended) {
+            open.service.record(timing.end.saturating_sub(timing.sent));
             open.lag.record(timing.sent.saturating_sub(intended));
+            open.late.record(timing.sent.saturating_sub(intended.max(timing.free)));
         }
     }
 
-    pub(super) fn failed(&mut self, code: ErrorCode) {
+    pub(super) fn failed(&mut self, code: ErrorCode, timing: Timing) {
+        self.counts.error.record(timing.response());
         self.counts.failed.add_one();
         self.counts.count_code(code);
+    }
+
+    /// The client ends with an arrival that it took and did not send.
+    pub(super) fn leave_unsent(&mut self, intended: u64) {
+        self.counts.unsent.set(intended.saturating_add(1));
+    }
+
+    /// What the client's thread took of a CPU, and how long it was at it, in nanoseconds.
+    pub(super) fn spent(&mut self, cpu: u64, wall: u64) {
+        self.counts.cpu.set(cpu);
+        self.counts.wall.set(wall);
+    }
+}
+
+impl Timing {
+    fn response(self) -> u64 {
+        self.end.saturating_sub(self.intended.unwrap_or(self.sent))
     }
 }
 
 impl Counts {
+    /// Counts for one client in the warm-up, of which only response times are shown.
+    pub(super) fn brief(layout: Layout) -> Counts {
+        Counts { response: Buckets::new(layout), ..Counts::default() }
+    }
+
     /// Counts for one client; service and lag only where they are told apart from the response.
-    pub(super) fn new(layout: Layout, open: bool, kinds: Kinds) -> Counts {
-        let times = || kinds.timed.then(|| Buckets::new(layout));
+    pub(super) fn full(fine: Layout, coarse: Layout, open: bool, kinds: Kinds) -> Counts {
+        let times = || kinds.timed.then(|| Buckets::new(fine));
         let kinds = kinds.names.iter().map(|_| KindCounts { count: Count::default(), times: times() });
         Counts {
-            response: Buckets::new(layout),
-            open: open.then(|| OpenLoop { service: Buckets::new(layout), lag: Buckets::new(layout) }),
+            response: Buckets::new(fine),
+            error: Buckets::new(fine),
+            open: open.then(|| OpenLoop {
+                service: Buckets::new(fine),
+                lag: Buckets::new(fine),
+                late: Buckets::new(coarse),
+            }),
             kinds: kinds.collect(),
             ..Counts::default()
         }
+    }
+
+    /// How many times of operations, completed or failed, were longer than the longest told apart.
+    pub(super) fn overflow(&self) -> u64 {
+        self.response.overflow() + self.error.overflow()
+    }
+
+    /// The intended start of the arrival that the client took and did not send.
+    pub(super) fn unsent(&self) -> Option<u64> {
+        self.unsent.get().checked_sub(1)
     }
 
     pub(super) fn statements(&self) -> Statements {
@@ -275,16 +327,18 @@ mod tests {
 
     use super::*;
 
+    const NO_TIME: Timing = Timing { intended: None, free: 0, sent: 0, end: 0 };
+
     #[test]
     fn codes_are_counted_apart_and_no_attempt_is_lost_when_there_are_too_many() {
         let mut tally = Tally::default();
         for code in
             [ErrorCode::Server(0), ErrorCode::Server(u16::MAX), ErrorCode::Connection, ErrorCode::Timeout]
         {
-            tally.failed(code);
+            tally.failed(code, NO_TIME);
             tally.retry(code);
         }
-        tally.failed(ErrorCode::Other);
+        tally.failed(ErrorCode::Other, NO_TIME);
         for number in 1..=100 {
             tally.retry(ErrorCode::Server(number));
         }
@@ -310,6 +364,25 @@ mod tests {
             (counts.bytes_read.get(), counts.bytes_written.get(), counts.fsyncs.get()),
             (4096, 128, 1)
         );
+    }
+
+    #[test]
+    fn lateness_of_a_client_that_was_free_is_told_apart_from_waiting_for_one() {
+        let mut histogram = crate::record::new_histogram().unwrap();
+        let coarse = Layout::coarse(&histogram);
+        let fine = Layout::fine(&histogram);
+        let mut tally = Tally::over(&Arc::new(Counts::full(fine, coarse, true, Kinds::default())));
+        tally.completed(Timing { intended: Some(1_000), free: 5_000, sent: 5_010, end: 9_000 });
+        tally.completed(Timing { intended: Some(9_500), free: 9_000, sent: 9_520, end: 9_900 });
+        let mut longest = |buckets: &Buckets| {
+            let mut sum = vec![0; buckets.layout().len()];
+            buckets.add_to(&mut sum);
+            buckets.layout().fill(&mut histogram, &sum);
+            histogram.max()
+        };
+        let open = tally.counts.open.as_ref().unwrap();
+        assert_eq!(longest(&open.late), 20);
+        assert!((4_000..4_020).contains(&longest(&open.lag)));
     }
 
     #[test]

@@ -1,52 +1,52 @@
-//! The table as a collector of the `prometheus` crate, and its text.
+//! The table filled from a snapshot, in the format that was asked for.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use anyhow::{Context, Result};
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::MetricFamily;
-use prometheus::{Registry, TextEncoder};
+use prometheus::TextEncoder;
 
+use super::family::Family;
+use super::openmetrics;
 use super::snapshot::Snapshot;
 use super::table::families;
 
-/// The content type of [`render`]'s text: Prometheus text format 0.0.4.
-pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// How metrics are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Prometheus text format 0.0.4.
+    Text,
+    /// OpenMetrics 1.0.
+    OpenMetrics,
+}
 
-/// What the registry asks for before it takes the collector: its families by name.
-static DESCRIPTIONS: LazyLock<Vec<Desc>> = LazyLock::new(|| {
-    let described = families().map(|family| {
-        let labels = family.labels.iter().map(|label| (*label).to_owned()).collect();
-        Desc::new(family.name.to_owned(), family.help.to_owned(), labels, std::collections::HashMap::new())
-    });
-    described.filter_map(Result::ok).collect()
+impl Format {
+    /// The content type of what [`render`] writes.
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Format::Text => "text/plain; version=0.0.4; charset=utf-8",
+            Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+}
+
+/// The table in the order of names, in which the formats are read most easily.
+static SORTED: LazyLock<Vec<&'static Family>> = LazyLock::new(|| {
+    let mut sorted: Vec<&Family> = families().collect();
+    sorted.sort_by_key(|family| family.name);
+    sorted
 });
 
-/// How many families the registry can be told of: all of them, unless a name or label is impossible.
-#[cfg(test)]
-pub(super) fn descriptions() -> usize {
-    DESCRIPTIONS.len()
-}
-
-/// The one collector: every family of the table, read off one snapshot.
-struct Table(Arc<Snapshot>);
-
-impl Collector for Table {
-    fn desc(&self) -> Vec<&Desc> {
-        DESCRIPTIONS.iter().collect()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        families().filter_map(|family| family.collect(&self.0)).collect()
-    }
-}
-
-/// The snapshot in the text format 0.0.4, families in the order of their names.
+/// The snapshot as text, families in the order of their names.
 ///
 /// # Errors
-/// When the table describes a metric that Prometheus would not take, which tests rule out.
-pub fn render(snapshot: Arc<Snapshot>) -> Result<String> {
-    let registry = Registry::new();
-    registry.register(Box::new(Table(snapshot))).context("register the metric table")?;
-    TextEncoder::new().encode_to_string(&registry.gather()).context("write the metrics as text")
+/// When the table describes a metric that the text format has no word for, which tests rule out.
+pub fn render(snapshot: &Snapshot, format: Format) -> Result<String> {
+    let filled = SORTED.iter().filter_map(|family| Some((*family, family.collect(snapshot)?)));
+    match format {
+        Format::Text => {
+            let families: Vec<_> = filled.map(|(_, filled)| filled).collect();
+            TextEncoder::new().encode_to_string(&families).context("write the metrics as text")
+        }
+        Format::OpenMetrics => Ok(openmetrics::encode(filled)),
+    }
 }

@@ -19,6 +19,22 @@ Every metric of `/metrics`, from the table that registers them. Ratios are 0 to 
   `benchd_collector_last_success_timestamp_seconds` says since when.
 ";
 
+/// What adds series, and how many each; a test counts them.
+pub(super) const GROWTH: &[(&str, usize)] = &[
+    ("nothing but the program and its host", 111),
+    ("collector; one more when its values are cached", 2),
+    ("guard that can refuse runs, or that can end them", 1),
+    ("CPU, up to sample.per_cpu_limit; beyond it 8 in all", 8),
+    ("disk sampled", 16),
+    ("disk with peaks, in addition", 55),
+    ("network card", 10),
+    ("network card whose speed is known, in addition", 23),
+    ("filesystem watched", 5),
+    ("suite, with a schedule and a last run that failed", 20),
+    ("case with a last result", 15),
+    ("case that is live, at most two", 27),
+];
+
 /// `docs/metrics.md`.
 pub fn document() -> String {
     let mut page = INTRODUCTION.to_owned();
@@ -33,7 +49,14 @@ pub fn document() -> String {
         );
         section.families.iter().for_each(|family| page.push_str(&row(family)));
     }
-    page
+    page + &budget()
+}
+
+/// How the number of series follows from what there is.
+fn budget() -> String {
+    let about = "\n## How many series\n\nAt most, with one window of peaks (each further one is a series more for every `_max` \
+                 metric); with the configuration as shipped on a host with 2 CPUs fewer than 800.\n\n| each | series |\n|---|---|\n";
+    GROWTH.iter().fold(about.to_owned(), |page, (what, series)| page + &format!("| {what} | {series} |\n"))
 }
 
 fn row(family: &Family) -> String {

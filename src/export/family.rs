@@ -109,6 +109,10 @@ pub(super) const RATIO: (Kind, &str) = (Kind::Gauge, "0-1");
 pub(super) const TIME: (Kind, &str) = (Kind::Gauge, "Unix time, s");
 /// Facts.
 pub(super) const FACTS: (Kind, &str) = (Kind::Info, "-");
+/// A distribution of shares.
+pub(super) const RATIOS: (Kind, &str) = (Kind::Histogram, "0-1");
+/// A distribution of numbers.
+pub(super) const NUMBERS: (Kind, &str) = (Kind::Histogram, "1");
 /// A distribution of times.
 pub(super) const TIMES: (Kind, &str) = (Kind::Histogram, "s");
 

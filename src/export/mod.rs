@@ -7,12 +7,13 @@
 mod collector;
 mod document;
 mod family;
+mod openmetrics;
 mod snapshot;
 mod table;
 #[cfg(test)]
 mod tests;
 
-pub use collector::{CONTENT_TYPE, render};
+pub use collector::{Format, render};
 pub use document::document;
 pub use family::{Family, Kind};
 pub use snapshot::{Build, CollectorStatus, LastResult, Reload, SamplerStatus, Snapshot, SuiteStatus};

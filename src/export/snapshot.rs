@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::inventory::Filesystem;
+use crate::inventory::{Filesystem, Hardware};
 use crate::record::{CaseRecord, Profile, RunRecord};
 use crate::run::{LiveCase, SuiteCounters};
-use crate::sample::{Sample, SelfProcess};
+use crate::sample::{Peak, Sample, SelfProcess};
 use crate::store;
 use crate::units::Span;
 
@@ -48,12 +48,16 @@ pub struct Snapshot {
     pub load_cpu_seconds: f64,
     /// The host's raw counters.
     pub host: Option<Arc<Sample>>,
+    /// The host's peaks and distributions, of the disks that are to have some.
+    pub peaks: Vec<Peak>,
     /// With more CPUs than this, one set of series stands for all of them.
     pub per_cpu_limit: usize,
     /// Filesystems that hold data of a target, the store or `/`.
     pub filesystems: Vec<Filesystem>,
     /// Facts of the host that explain its numbers.
     pub facts: Arc<BTreeMap<String, String>>,
+    /// Facts of its disks and network cards.
+    pub hardware: Arc<Hardware>,
     /// CPUs the daemon may use.
     pub cpus: Option<u32>,
 }

@@ -17,20 +17,21 @@ use super::access::{Access, Origin};
 use super::answer::Answer;
 use super::body::{self, Body};
 use super::call::{Call, Query};
+use super::crowd::Connection;
 use super::problem::{Kind, Problem};
 use super::routes;
-use super::server::{Phase, Reason, Shared, Slot, reached};
+use super::server::{Phase, Reason, Shared, reached};
 
 /// Most bytes of a request's line and headers.
 const HEAD_LIMIT: usize = 64 << 10;
 
-/// Serves a connection until either side ends it.
-pub(super) async fn serve<I>(shared: Arc<Shared>, stream: I, origin: Origin, slot: Slot)
+/// Serves a connection until either side ends it, or until it gives way to a new one before anything was asked.
+pub(super) async fn serve<I>(shared: Arc<Shared>, stream: I, origin: Origin, place: Connection)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let _slot = slot;
     let service = service_fn(|request| {
+        place.asked();
         let shared = Arc::clone(&shared);
         async move { Ok::<_, Infallible>(respond(shared, origin, request).await) }
     });
@@ -41,7 +42,12 @@ where
         .serve_connection(TokioIo::new(stream), service);
     let mut phase = shared.phase.subscribe();
     let ended = tokio::select! {
+        biased;
         ended = &mut connection => ended,
+        () = place.gives_way() => {
+            shared.rejected.count(Reason::Limit);
+            return;
+        }
         () = reached(&mut phase, Phase::Finishing) => {
             std::pin::Pin::new(&mut connection).graceful_shutdown();
             tokio::select! {

@@ -5,26 +5,31 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use hyper::StatusCode;
 use tokio::sync::oneshot;
 
 use super::answer::{self, Answer};
 use super::call::Call;
 use super::history::History;
+use super::negotiation;
 use super::problem::{Kind, Problem};
 use super::server::Shared;
 use super::services::cpus;
-use crate::config::Config;
+use crate::config::{Config, PeakDisks};
 use crate::export::{self, CollectorStatus, LastResult, SamplerStatus, Snapshot, SuiteStatus};
 use crate::inventory::Filesystem;
 use crate::journal;
 use crate::record::Stage;
 use crate::run::guards;
 use crate::run::{Counters, Live, LiveCase, SuiteCounters};
-use crate::sample::self_process;
+use crate::sample::{Peak, SelfProcess, self_process};
 
 /// A scrape waits so long for a fresh sample of the host, then takes the last one.
 const SAMPLE_LIMIT: Duration = Duration::from_millis(20);
+
+/// Likewise for a fresh reading of this process.
+const PROCESS_LIMIT: Duration = Duration::from_millis(500);
 
 pub(super) async fn healthy(_call: Call) -> Result<Answer, Problem> {
     Ok(answer::text("ok\n"))
@@ -63,19 +68,46 @@ pub(super) async fn reload(call: Call) -> Result<Answer, Problem> {
 }
 
 pub(super) async fn get(call: Call) -> Result<Answer, Problem> {
-    let snapshot = snapshot(&call.shared).await;
-    match export::render(Arc::new(snapshot)) {
-        Ok(text) => Ok(answer::whole(StatusCode::OK, export::CONTENT_TYPE, text)),
-        Err(error) => Err(Problem::internal("writing the metrics", &error)),
-    }
+    let patience = negotiation::patience(&call.headers).unwrap_or(Duration::MAX);
+    let snapshot = snapshot(&call.shared, patience).await;
+    let chosen = negotiation::format(&call.headers);
+    let is_gzip = negotiation::takes_gzip(&call.headers);
+    let written = export::render(&snapshot, chosen.format).and_then(|text| {
+        Ok(if is_gzip {
+            negotiation::gzip(&text).context("compress the metrics")?
+        } else {
+            text.into_bytes()
+        })
+    });
+    let body = written.map_err(|error| Problem::internal("writing the metrics", &error))?;
+    let mut answer = answer::whole(StatusCode::OK, chosen.content_type, body);
+    negotiation::mark(&mut answer, is_gzip);
+    Ok(answer)
 }
 
-/// Everything metrics show, as it is now. Nothing here waits for a disk or a server.
-async fn snapshot(shared: &Shared) -> Snapshot {
+/// This process as it is, or as it was at the last reading that was in time.
+async fn process(shared: &Shared, patience: Duration) -> Option<SelfProcess> {
+    let reading = tokio::task::spawn_blocking(|| self_process(Path::new("/proc")));
+    let mut last = match tokio::time::timeout(patience.min(PROCESS_LIMIT), reading).await {
+        Ok(read) => read.ok().and_then(Result::ok),
+        Err(_) => None,
+    };
+    let mut known = shared.process.lock().unwrap_or_else(PoisonError::into_inner);
+    if last.is_some() {
+        known.clone_from(&last);
+    } else {
+        last.clone_from(&known);
+    }
+    last
+}
+
+/// Everything metrics show, as it is now. Nothing here waits for a disk or a server, nor for anything longer than the
+/// scraper's patience.
+async fn snapshot(shared: &Shared, patience: Duration) -> Snapshot {
     let services = &shared.services;
     let (config, history) = (services.config(), Arc::clone(&shared.history.borrow()));
-    let host = services.sampler.fresh(SAMPLE_LIMIT).await;
-    let process = tokio::task::spawn_blocking(|| self_process(Path::new("/proc"))).await;
+    let host = services.sampler.fresh(patience.min(SAMPLE_LIMIT)).await;
+    let process = process(shared, patience).await;
     let counts = services.sampler.counts();
     let live = services.runner.live();
     let counters = services.runner.counters();
@@ -93,7 +125,7 @@ async fn snapshot(shared: &Shared) -> Snapshot {
         store: services.store.status(),
         rejected_requests: shared.rejected.counts(),
         log_messages: vec![("warning", warnings), ("error", errors)],
-        process: process.ok().and_then(Result::ok),
+        process,
         suites: suites(shared, &config, &history, &counters),
         blocked_runs: history
             .guards
@@ -109,9 +141,11 @@ async fn snapshot(shared: &Shared) -> Snapshot {
         live: measured(&live),
         load_cpu_seconds: live.cpu_seconds(),
         host: Some(host),
+        peaks: peaks(shared, &config),
         per_cpu_limit: config.sample.per_cpu_limit as usize,
         filesystems,
         facts: Arc::clone(&services.facts),
+        hardware: Arc::clone(&services.hardware.borrow()),
         cpus: cpus(),
     }
 }
@@ -120,7 +154,7 @@ fn sum(counters: &Counters, guard: &str, counted: fn(&SuiteCounters) -> &BTreeMa
     counters.values().filter_map(|one| counted(one).get(guard)).sum()
 }
 
-/// Those of the sampler, read at each scrape, and the cached one of filesystems.
+/// Those of the sampler, read at each scrape, and the cached ones of filesystems and of the inventory.
 fn collectors(shared: &Shared, filesystems: &[Filesystem]) -> Vec<CollectorStatus> {
     let services = &shared.services;
     let sampled = services.sampler.collectors().into_iter().map(|state| CollectorStatus {
@@ -135,7 +169,28 @@ fn collectors(shared: &Shared, filesystems: &[Filesystem]) -> Vec<CollectorStatu
         duration: filesystems.iter().map(|one| one.took).max().unwrap_or_default(),
         cached: filesystems.iter().map(|one| one.read_at).min(),
     };
-    sampled.chain([filesystem]).collect()
+    let hardware = Arc::clone(&services.hardware.borrow());
+    let inventory = CollectorStatus {
+        name: "inventory",
+        success: true,
+        duration: hardware.took,
+        cached: hardware.read_at,
+    };
+    sampled.chain([filesystem, inventory]).collect()
+}
+
+/// The peaks of the host, and of the disks that are to have some.
+fn peaks(shared: &Shared, config: &Config) -> Vec<Peak> {
+    let services = &shared.services;
+    let mut peaks = services.sampler.peaks();
+    if config.sample.peaks == PeakDisks::Used {
+        let used = services.filesystems.lock().unwrap_or_else(PoisonError::into_inner).disks();
+        let wanted = |peak: &Peak| {
+            !peak.measure.is_of_disks() || peak.device.iter().any(|disk| used.contains(disk.as_str()))
+        };
+        peaks.retain(wanted);
+    }
+    peaks
 }
 
 fn suites(shared: &Shared, config: &Config, history: &History, counters: &Counters) -> Vec<SuiteStatus> {

@@ -43,7 +43,7 @@ pub const ROUTES: &[Route] = &[
         method: "GET",
         path: "/metrics",
         access: Access::Scrape,
-        about: "Metrics in the Prometheus text format 0.0.4.",
+        about: "Metrics in the Prometheus text format 0.0.4, or OpenMetrics 1.0 when Accept prefers it; gzip when it is accepted.",
         answers: "200",
         handle: |call| Box::pin(metrics::get(call)),
     },

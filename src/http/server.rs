@@ -12,11 +12,13 @@ use tokio::task::JoinHandle;
 
 use super::access::Origin;
 use super::connection;
+use super::crowd::{Connections, Slots};
 use super::history::{self, History};
 use super::idempotency::Remembered;
 use super::services::Services;
 use super::socket::{self, ListeningSocket, SocketOptions};
 use crate::config::Listen;
+use crate::sample::SelfProcess;
 
 /// Pause after a connection could not be accepted: what is short (file descriptors) does not come back at once.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
@@ -35,11 +37,13 @@ pub(super) struct Shared {
     pub(super) rejected: Rejected,
     pub(super) starts: tokio::sync::Mutex<Remembered>,
     /// Connections by TCP; the unix socket has its own, so that a crowd on the network cannot lock its users out.
-    tcp: Arc<Slots>,
-    unix: Arc<Slots>,
+    tcp: Arc<Connections>,
+    unix: Arc<Connections>,
     pub(super) requests: Arc<Slots>,
     pub(super) phase: watch::Sender<Phase>,
     listening: Mutex<Vec<String>>,
+    /// This process as it was last read.
+    pub(super) process: Mutex<Option<SelfProcess>>,
 }
 
 /// How far the server is in its life.
@@ -101,39 +105,6 @@ impl Rejected {
     }
 }
 
-/// How many of something there are at once.
-pub(super) struct Slots(watch::Sender<usize>);
-
-/// One of them; given back when dropped.
-pub(super) struct Slot(Arc<Slots>);
-
-impl Slots {
-    fn new() -> Arc<Slots> {
-        Arc::new(Slots(watch::channel(0).0))
-    }
-
-    /// One more, unless there are `limit` already.
-    pub(super) fn take(self: &Arc<Slots>, limit: u32) -> Option<Slot> {
-        let taken = self.0.send_if_modified(|taken| {
-            let free = *taken < limit as usize;
-            *taken += usize::from(free);
-            free
-        });
-        taken.then(|| Slot(Arc::clone(self)))
-    }
-
-    async fn all_free(&self) {
-        // The sender lives in self, so waiting cannot fail.
-        let _ = self.0.subscribe().wait_for(|taken| *taken == 0).await;
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.0.0.send_modify(|taken| *taken -= 1);
-    }
-}
-
 /// A place to listen on, and the task that does.
 struct Listening {
     place: Place,
@@ -159,11 +130,12 @@ impl Server {
             history,
             rejected: Rejected::default(),
             starts: tokio::sync::Mutex::new(Remembered::default()),
-            tcp: Slots::new(),
-            unix: Slots::new(),
+            tcp: Connections::new(),
+            unix: Connections::new(),
             requests: Slots::new(),
             phase: watch::channel(Phase::Serving).0,
             listening: Mutex::default(),
+            process: Mutex::default(),
         });
         let keeper = tokio::spawn(history::keep(Arc::clone(&shared), ended, history_sender));
         Server { shared, open: Vec::new(), keeper }
@@ -215,7 +187,7 @@ impl Server {
         close(self.open).await;
         self.shared.phase.send_replace(Phase::Finishing);
         self.keeper.abort();
-        let all = async { tokio::join!(self.shared.tcp.all_free(), self.shared.unix.all_free()) };
+        let all = async { tokio::join!(self.shared.tcp.all_closed(), self.shared.unix.all_closed()) };
         let finished = tokio::time::timeout(within, all).await.is_ok();
         self.shared.phase.send_replace(Phase::Over);
         finished
@@ -270,9 +242,9 @@ async fn accept_tcp(listener: TcpListener, shared: Arc<Shared>) {
                 // Answers are written whole; where it cannot be set they are only slower.
                 let _ = stream.set_nodelay(true);
                 match shared.tcp.take(shared.services.config().server.max_connections) {
-                    Some(slot) => {
+                    Some(place) => {
                         let origin = Origin::of_address(peer.ip());
-                        tokio::spawn(connection::serve(Arc::clone(&shared), stream, origin, slot));
+                        tokio::spawn(connection::serve(Arc::clone(&shared), stream, origin, place));
                     }
                     None => connection::refuse(&shared, stream.into_std()),
                 }
@@ -286,9 +258,9 @@ async fn accept_unix(socket: ListeningSocket, shared: Arc<Shared>) {
     loop {
         match socket.listener.accept().await {
             Ok((stream, _)) => match shared.unix.take(shared.services.config().server.max_connections) {
-                Some(slot) => {
+                Some(place) => {
                     let origin = Origin::Socket(stream.peer_cred().ok().map(|peer| peer.uid()));
-                    tokio::spawn(connection::serve(Arc::clone(&shared), stream, origin, slot));
+                    tokio::spawn(connection::serve(Arc::clone(&shared), stream, origin, place));
                 }
                 None => connection::refuse(&shared, stream.into_std()),
             },

@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::config::{Config, Problem};
 use crate::export::{Build, Reload};
-use crate::inventory::Filesystems;
+use crate::inventory::{Filesystems, Hardware};
 use crate::run::Runner;
 use crate::sample::Sampler;
 use crate::store::Store;
@@ -38,6 +38,8 @@ pub struct Services {
     pub sampler: Arc<Sampler>,
     /// Space on the filesystems that matter.
     pub filesystems: Arc<Mutex<Filesystems>>,
+    /// Facts of disks and network cards, as they were last read.
+    pub hardware: watch::Receiver<Arc<Hardware>>,
     /// When scheduled suites start next.
     pub next_runs: NextRuns,
     /// Facts of the host that explain its numbers.

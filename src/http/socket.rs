@@ -54,6 +54,7 @@ fn inode(path: &Path) -> std::io::Result<u64> {
 /// Makes the socket and listens on it.
 pub(super) async fn open(options: &SocketOptions) -> Result<ListeningSocket> {
     let path = &options.path;
+    make_folder(path)?;
     remove_stale(path).await?;
     let socket = UnixSocket::new_stream().context("make a unix socket")?;
     // The mode before there is a file: nobody else can open it in between, whatever the umask is.
@@ -74,6 +75,17 @@ impl ListeningSocket {
     /// Path of its file.
     pub(super) fn path(&self) -> &Path {
         &self.file.path
+    }
+}
+
+/// Makes the socket's own folder when it is not there; those above it are the system's.
+fn make_folder(path: &Path) -> Result<()> {
+    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(()) };
+    match std::fs::create_dir(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error).with_context(|| {
+            format!("make the folder {} of the socket; set server.socket to another path", folder.display())
+        }),
+        _ => Ok(()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Space on the file systems that matter, asked in threads of their own and served from memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -12,6 +12,7 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use nix::sys::statvfs::statvfs;
 
+use super::disks::disks_of;
 use super::mounts::mount_of;
 use crate::units::{Bytes, Span};
 
@@ -33,6 +34,8 @@ pub struct Filesystem {
     pub fstype: String,
     /// Where it is mounted.
     pub mountpoint: PathBuf,
+    /// The whole disks it lies on, as the kernel names them.
+    pub disks: BTreeSet<String>,
     /// Size.
     pub size: Bytes,
     /// Free, blocks reserved for root included.
@@ -140,6 +143,13 @@ impl Filesystems {
         by_mount.into_values().collect()
     }
 
+    /// The disks under the watched paths. They stay known while a mount hangs: then they matter most.
+    pub fn disks(&self) -> BTreeSet<String> {
+        let answers = lock(&self.answers);
+        let known = answers.values().filter_map(|answer| answer.last.as_ref());
+        known.flat_map(|(_, filesystem)| filesystem.disks.iter().cloned()).collect()
+    }
+
     /// One sentence for each path whose file system answers with an error, or not at all for 5 seconds.
     pub fn errors(&self) -> Vec<String> {
         self.errors_as_of(Instant::now())
@@ -210,12 +220,14 @@ fn ask(path: &Path) -> io::Result<Filesystem> {
     let mount = mount_of(&String::from_utf8_lossy(&table), &existing)
         .ok_or_else(|| io::Error::other("it is on no mount of /proc/self/mounts"))?;
     let space = statvfs(&existing)?;
+    let disks = disks_of(Path::new("/sys"), &existing, &mount.device)?;
     let bytes = |blocks: u64| Bytes::new(blocks.saturating_mul(space.fragment_size()));
     let has_inodes = space.files() > 0;
     Ok(Filesystem {
         device: mount.device,
         fstype: mount.fstype,
         mountpoint: mount.mountpoint,
+        disks,
         size: bytes(space.blocks()),
         free: bytes(space.blocks_free()),
         available: bytes(space.blocks_available()),
@@ -254,6 +266,7 @@ mod tests {
             device: "/dev/sda2".to_owned(),
             fstype: "xfs".to_owned(),
             mountpoint: path.to_owned(),
+            disks: BTreeSet::from(["sda".to_owned()]),
             size: Bytes::new(100),
             free: Bytes::new(20),
             available: Bytes::new(10),

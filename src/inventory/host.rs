@@ -99,7 +99,7 @@ fn distribution() -> Option<String> {
 }
 
 /// A file of one line, without the line's end; `None` when it is missing or empty.
-fn text(path: &Path) -> Option<String> {
+pub(super) fn text(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?.trim().to_owned();
     (!text.is_empty()).then_some(text)
 }

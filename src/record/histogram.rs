@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Smallest time told apart, in nanoseconds (analysis: bounds wide enough for a memory access and a stuck disk).
 const LOWEST_NANOSECONDS: u64 = 1;
-/// Largest time told apart: 600 s. Longer ones count in the last bucket.
+/// Largest time told apart: 600 s. Longer ones count in the last bucket, and in the record's `overflow`.
 pub(crate) const HIGHEST_NANOSECONDS: u64 = 600_000_000_000;
 /// Significant decimal digits.
 const DIGITS: u8 = 3;
@@ -43,11 +43,53 @@ pub struct Percentiles {
     pub p99_9: Option<f64>,
     /// The longest.
     pub max: Option<f64>,
+    /// How many times were longer than each percentile, absent ones included; not told of intervals.
+    #[serde(default, skip_serializing_if = "Beyond::is_empty")]
+    pub beyond: Beyond,
+}
+
+/// How many of the recorded times are longer than a percentile: what it rests on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beyond {
+    /// Longer than the median.
+    pub p50: u64,
+    /// Longer than the 90th percentile.
+    pub p90: u64,
+    /// Longer than the 95th percentile.
+    pub p95: u64,
+    /// Longer than the 99th percentile.
+    pub p99: u64,
+    /// Longer than the 99.9th percentile.
+    #[serde(rename = "p99.9")]
+    pub p99_9: u64,
+}
+
+impl Beyond {
+    fn of(histogram: &Histogram<u64>) -> Beyond {
+        let beyond =
+            |quantile| histogram.len() - histogram.count_between(0, histogram.value_at_quantile(quantile));
+        Beyond {
+            p50: beyond(0.50),
+            p90: beyond(0.90),
+            p95: beyond(0.95),
+            p99: beyond(0.99),
+            p99_9: beyond(0.999),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == Beyond::default()
+    }
 }
 
 impl Percentiles {
     /// Reads the percentiles off a histogram of nanoseconds.
     pub fn of(histogram: &Histogram<u64>) -> Percentiles {
+        Percentiles { beyond: Beyond::of(histogram), ..Percentiles::brief(histogram) }
+    }
+
+    /// The same without the counts beyond, as an interval is kept.
+    pub fn brief(histogram: &Histogram<u64>) -> Percentiles {
         let count = histogram.len();
         let at = |quantile: f64| {
             let beyond = count as f64 * (1.0 - quantile);
@@ -62,6 +104,7 @@ impl Percentiles {
             p99: at(0.99),
             p99_9: at(0.999),
             max: (count > 0).then(|| seconds(histogram.max())),
+            beyond: Beyond::default(),
         }
     }
 }
@@ -150,7 +193,17 @@ mod tests {
         let percentiles = Percentiles::of(&histogram);
         assert!((percentiles.p95.unwrap() - 0.190).abs() < 0.001);
         assert_eq!(percentiles.p99, None);
+        assert_eq!(percentiles.beyond, Beyond { p50: 100, p90: 20, p95: 10, p99: 2, p99_9: 0 });
+        assert_eq!(Percentiles::brief(&histogram), Percentiles { beyond: Beyond::default(), ..percentiles });
         assert!((percentiles.max.unwrap() - 0.2).abs() < 0.001);
+    }
+
+    #[test]
+    fn times_as_long_as_a_percentile_are_not_beyond_it() {
+        let mut histogram = new_histogram().unwrap();
+        histogram.saturating_record_n(1_000_000, 999);
+        histogram.saturating_record(HIGHEST_NANOSECONDS);
+        assert_eq!(Percentiles::of(&histogram).beyond, Beyond { p50: 1, p90: 1, p95: 1, p99: 1, p99_9: 1 });
     }
 
     #[test]

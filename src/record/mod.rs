@@ -3,6 +3,7 @@
 
 mod event;
 mod histogram;
+mod steady;
 mod view;
 mod words;
 
@@ -15,10 +16,11 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub use event::{Event, LIVE_BUCKETS_SECONDS};
-pub use histogram::{EncodedHistogram, Percentiles, new_histogram};
-pub use view::{CaseView, ResultView, RunView};
+pub use histogram::{Beyond, EncodedHistogram, Percentiles, new_histogram};
+pub use steady::Steady;
+pub use view::{CaseView, Measured, ResultView, RunView};
 pub(crate) use words::words;
-pub use words::{LoadModel, Outcome, Profile, Stage, Trigger};
+pub use words::{LoadModel, Outcome, Profile, Stage, TlsMode, Trigger};
 
 /// The version of the record's JSON. It may only grow: a reader of an older one finds all it knows.
 pub const SCHEMA: u32 = 1;
@@ -263,13 +265,31 @@ pub struct CaseResult {
     /// mode their times.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub by_operation: BTreeMap<String, Percentiles>,
+    /// Times until operations failed for good, counted as response times are; these are in no other distribution.
+    #[serde(default)]
+    pub failed: Percentiles,
+    /// Times longer than a histogram tells apart, 600 s: they count there as 600 s.
+    #[serde(default)]
+    pub overflow: u64,
+    /// Whether the measured part was steady; absent when it was too short to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<Steady>,
+    /// Standard error of the throughput within this run, relative to it; absent when it was too short to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<f64>,
+    /// True when the load generator itself was the limit: the result is a lower bound of what the target can do.
+    #[serde(default)]
+    pub limited: bool,
+    /// What shows that it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limited_by: Option<String>,
     /// What did not succeed.
     pub errors: Errors,
     /// What the load generator itself cost.
     pub generator: Generator,
     /// Consecutive parts of the measured time, in order.
     pub intervals: Vec<Interval>,
-    /// The whole distributions, by `response`, `service` and `lag`, and by kind of operation.
+    /// The whole distributions, by `response`, `service`, `lag` and `error`, and by kind of operation.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub histograms: BTreeMap<String, EncodedHistogram>,
 }
@@ -298,6 +318,12 @@ pub struct Load {
     pub asked_per_second: Option<f64>,
     /// Operations whose intended start had passed and that were never sent.
     pub never_sent: u64,
+    /// How long the first of them had been due at the end, in seconds: it would have taken at least so long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub never_sent_oldest_seconds: Option<f64>,
+    /// How long the last of them had been due at the end, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub never_sent_youngest_seconds: Option<f64>,
     /// True when less than 99 % of the rate asked for was achieved.
     pub overloaded: bool,
 }
@@ -318,10 +344,25 @@ pub struct Errors {
 pub struct Generator {
     /// User and system CPU time of the load process in the measured part, in seconds.
     pub cpu_seconds: f64,
+    /// Its user part; 0 in records of versions that did not tell the parts apart.
+    #[serde(default)]
+    pub user_cpu_seconds: f64,
+    /// Its system part; likewise.
+    #[serde(default)]
+    pub system_cpu_seconds: f64,
     /// The same by operation, in seconds.
     pub cpu_seconds_per_operation: f64,
     /// Largest resident memory of the load process, in bytes.
     pub peak_memory_bytes: u64,
+    /// CPUs that the load process may use; 0 in older records.
+    #[serde(default)]
+    pub cpus: f64,
+    /// The largest share of its time that one of the client threads spent on a CPU.
+    #[serde(default)]
+    pub busiest_thread: f64,
+    /// How late operations were sent by clients that were free, in open loop: 99th percentile in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_p99: Option<f64>,
 }
 
 /// One interval of the measured part.

@@ -76,10 +76,30 @@ pub struct ResultView {
     /// Operations by kind, with their times where these are told apart.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub operations: BTreeMap<String, Percentiles>,
+    /// From intended start (open loop) or send (closed loop) to the failure.
+    #[serde(default)]
+    pub failed_seconds: Percentiles,
+    /// Times longer than a histogram tells apart.
+    #[serde(default)]
+    pub overflow: u64,
     /// What did not succeed.
     pub errors: Errors,
     /// What the load generator cost.
-    pub generator: Generator,
+    pub generator: GeneratorView,
+}
+
+/// What the load generator cost, and whether it was the limit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GeneratorView {
+    /// The cost.
+    #[serde(flatten)]
+    pub cost: Generator,
+    /// Whether it was the limit.
+    #[serde(default)]
+    pub limited: bool,
+    /// What shows that it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limited_by: Option<String>,
 }
 
 /// The load that was asked for and what came of it.
@@ -95,17 +115,35 @@ pub struct LoadView {
     pub achieved_per_second: f64,
     /// Operations due and never sent.
     pub never_sent: u64,
+    /// How long the first of them had been due at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub never_sent_oldest_seconds: Option<f64>,
+    /// How long the last of them had been due at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub never_sent_youngest_seconds: Option<f64>,
     /// Whether less than 99 % of the rate was achieved.
     pub overloaded: bool,
 }
 
 /// The measured part.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Its length.
     pub seconds: f64,
     /// Length of the warm-up before it.
     pub warm_up_seconds: f64,
+    /// So much of its beginning was not yet steady; absent, as the next three, when it was too short to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_seconds: Option<f64>,
+    /// Whether it was steady.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<bool>,
+    /// Change of the throughput after that beginning, relative to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<f64>,
+    /// Why it was not steady.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_steady: Option<String>,
 }
 
 /// How much was done.
@@ -115,6 +153,12 @@ pub struct Throughput {
     pub operations: u64,
     /// Operations a second.
     pub per_second: f64,
+    /// The same without the beginning that was not yet steady.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady_per_second: Option<f64>,
+    /// Standard error of the throughput within the run, relative to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<f64>,
     /// Statements by result.
     pub statements: Statements,
     /// Bytes that the load read.
@@ -159,12 +203,22 @@ impl From<CaseRecord> for CaseView {
 
 impl From<CaseResult> for ResultView {
     fn from(result: CaseResult) -> ResultView {
+        let steady = result.steady;
         ResultView {
             load: load_view(result.load, result.per_second),
-            measured: Measured { seconds: result.seconds, warm_up_seconds: result.warm_up_seconds },
+            measured: Measured {
+                seconds: result.seconds,
+                warm_up_seconds: result.warm_up_seconds,
+                cut_seconds: steady.as_ref().map(|steady| steady.cut_seconds),
+                steady: steady.as_ref().map(|steady| steady.steady),
+                drift: steady.as_ref().map(|steady| steady.drift),
+                not_steady: steady.as_ref().and_then(|steady| steady.why.clone()),
+            },
             throughput: Throughput {
                 operations: result.operations,
                 per_second: result.per_second,
+                steady_per_second: steady.map(|steady| steady.per_second),
+                error: result.error,
                 statements: result.statements,
                 bytes_read: result.bytes_read,
                 bytes_written: result.bytes_written,
@@ -174,8 +228,14 @@ impl From<CaseResult> for ResultView {
             service_seconds: result.service,
             lag_seconds: result.lag,
             operations: result.by_operation,
+            failed_seconds: result.failed,
+            overflow: result.overflow,
             errors: result.errors,
-            generator: result.generator,
+            generator: GeneratorView {
+                cost: result.generator,
+                limited: result.limited,
+                limited_by: result.limited_by,
+            },
         }
     }
 }
@@ -187,6 +247,8 @@ fn load_view(load: Load, achieved_per_second: f64) -> LoadView {
         asked_per_second: load.asked_per_second,
         achieved_per_second,
         never_sent: load.never_sent,
+        never_sent_oldest_seconds: load.never_sent_oldest_seconds,
+        never_sent_youngest_seconds: load.never_sent_youngest_seconds,
         overloaded: load.overloaded,
     }
 }

@@ -1,4 +1,4 @@
-//! The words of runs and cases: each is the same in code, JSON, metrics and text.
+//! The words of runs, cases and connections: each is the same in code, JSON, metrics and text.
 
 /// A table of the words of one concept: the same word in code, JSON, metrics and text.
 macro_rules! words {
@@ -100,6 +100,22 @@ words! {
         Open = "open",
         /// Each client sends its next operation when the last one is answered.
         Closed = "closed",
+    }
+}
+
+words! {
+    /// Whether a connection by TCP is encrypted, and what of the server's certificate is verified.
+    TlsMode {
+        /// Never encrypted.
+        Disabled = "disabled",
+        /// Encrypted when the server offers it; nothing is verified.
+        Preferred = "preferred",
+        /// Encrypted, or there is no connection; nothing is verified.
+        Required = "required",
+        /// Encrypted, and the certificate was signed by the given authority, for whatever host.
+        VerifyCa = "verify_ca",
+        /// Encrypted, and the certificate was signed by the given authority for this host.
+        VerifyIdentity = "verify_identity",
     }
 }
 

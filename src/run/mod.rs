@@ -20,6 +20,7 @@ mod load_process;
 mod plan;
 mod protocol;
 mod queue;
+mod reach;
 mod recover;
 mod request;
 mod runner;

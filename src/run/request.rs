@@ -7,10 +7,11 @@ use anyhow::{Context, Result};
 use super::plan::RunPlan;
 use super::protocol::{CaseRequest, RunRequest, TargetRequest};
 use super::queue::Start;
+use super::reach::{credentials, server_access};
 use super::runner::RunnerParts;
-use crate::config::{Binlog, Endpoint, OnFailure, ScratchTarget, ServerTarget, Target};
+use crate::config::{OnFailure, ScratchTarget, Target};
 use crate::record::RunRecord;
-use crate::target::{Access, DirectoryOptions, ScratchOptions, Secret, read_password};
+use crate::target::{DirectoryOptions, ScratchOptions};
 
 /// The request for one run, secrets included.
 pub(super) fn build(
@@ -49,7 +50,8 @@ pub(super) fn build(
 fn target_request(name: &str, target: &Target) -> Result<TargetRequest> {
     match target {
         Target::Server(server) => {
-            let access = server_access(server).with_context(|| format!("target {name}"))?;
+            let access = server_access(name, server, credentials().as_deref())
+                .with_context(|| format!("target {name}"))?;
             Ok(TargetRequest::Server { access, accept_excess_privileges: server.accept_excess_privileges })
         }
         Target::Scratch(scratch) => Ok(TargetRequest::Scratch(scratch_options(scratch))),
@@ -59,30 +61,6 @@ fn target_request(name: &str, target: &Target) -> Result<TargetRequest> {
             allow_network: directory.allow_network,
         })),
     }
-}
-
-/// How to reach a server of the configuration.
-pub(crate) fn server_access(server: &ServerTarget) -> Result<Access> {
-    let password = match &server.password_file {
-        Some(file) => read_password(file)?,
-        None => Secret::default(),
-    };
-    let (socket, host, port) = match &server.endpoint {
-        Endpoint::Socket { socket } => (Some(socket.clone()), String::new(), 0),
-        Endpoint::Tcp { host, port } => (None, host.clone(), *port),
-    };
-    Ok(Access {
-        socket,
-        host,
-        port,
-        user: server.user.clone(),
-        password,
-        connect_timeout: server.connect_timeout,
-        statement_timeout: server.statement_timeout,
-        lock_wait_timeout: server.lock_wait_timeout,
-        suppress_binlog: server.binlog == Binlog::Suppress,
-        ..Access::default()
-    })
 }
 
 fn scratch_options(scratch: &ScratchTarget) -> ScratchOptions {

@@ -122,7 +122,7 @@ mod tests {
             message: None,
         };
         let line =
-            "✔ memory             1 thread             183,501 blocks/s   p95   0.01 ms   err 0   11.2 GiB/s";
+            "✔ memory             1 thread             183,501 blocks/s   p95  0.006 ms   err 0   11.2 GiB/s";
         assert_eq!(result_line(&event), line);
     }
 

@@ -13,9 +13,10 @@ use super::load::stop_at_end_of;
 use super::load_process::{self, LoadReport};
 use super::protocol::{CaseRequest, FromWorker, Hello, LoadRequest, RunRequest, ToWorker, read_line};
 use super::targets::Targets;
+use crate::analysis;
 use crate::driver::Stop;
 use crate::record::{CaseRecord, Event, Failure, Outcome, SCHEMA, Stage};
-use crate::workloads::{self, Kind, NO_SPACE, Workload};
+use crate::workloads::{self, Kind, NO_SPACE, Needs, Workload};
 
 /// Serves one run on a pair of streams.
 ///
@@ -190,7 +191,10 @@ impl Worker<'_> {
         .map(|report| report.at(run.stage))
     }
 
-    fn record(&self, run: CaseRun<'_>, report: LoadReport, targets: &Targets<'_>) -> CaseRecord {
+    fn record(&self, run: CaseRun<'_>, mut report: LoadReport, targets: &Targets<'_>) -> CaseRecord {
+        if let Some(result) = &mut report.result {
+            analysis::judge(result, run.kind.needs == Needs::Server);
+        }
         let target = run.case.target.clone();
         let (outcome, failure) = match report.failure {
             None => (Outcome::Finished, None),

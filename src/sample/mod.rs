@@ -1,12 +1,13 @@
 //! The host, sampled all the time: `/proc` and `/sys` become samples, and two samples become rates.
 //!
 //! A [`Sample`] holds raw counters as the kernel gives them. [`Rates::between`] is a pure function of two of
-//! them. The [`Sampler`] is the thread that takes one at every interval and keeps the last minutes.
+//! them. The [`Sampler`] is the thread that takes one at every interval and keeps the last minutes and the peaks.
 
 mod collectors;
 mod columns;
 mod file;
 mod filter;
+mod peaks;
 mod process;
 mod rates;
 mod raw;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 pub use collectors::{CollectorOutcome, CollectorState};
 pub use columns::columns;
 pub use filter::DeviceFilter;
+pub use peaks::{Measure, Peak};
 pub use process::{SelfProcess, self_process};
 pub use rates::{
     CpuRates, CpuShares, DirectionRates, DiskRates, MemoryRates, NetworkRates, PressureRates, Rates, TcpRates,
@@ -55,6 +57,8 @@ pub struct Settings {
     pub ring: Span,
     /// A collector slower than this counts as failed and serves its last values.
     pub deadline: Span,
+    /// The trailing windows of which the peaks are known.
+    pub peak_windows: Vec<Span>,
     /// The disks to sample, by device name.
     pub disks: DeviceFilter,
     /// The network cards to sample, by device name.

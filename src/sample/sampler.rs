@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use tokio::sync::oneshot;
 
 use super::collectors::{CollectorState, Collectors};
+use super::peaks::{Peak, Peaks};
 use super::raw::Sample;
 use super::ring::Ring;
 use super::{Root, Settings};
@@ -44,6 +45,7 @@ pub struct Counts {
 struct Shared {
     latest: Arc<Sample>,
     ring: Ring,
+    peaks: Peaks,
     collectors: Vec<CollectorState>,
     counts: Counts,
 }
@@ -65,14 +67,22 @@ impl Sampler {
         let mut ring = Ring::new(nanos(settings.ring));
         ring.push(&latest);
         let shared = Arc::new(Mutex::new(Shared {
-            latest,
+            latest: Arc::clone(&latest),
             ring,
+            peaks: Peaks::new(&settings.peak_windows),
             collectors: collectors.states().to_vec(),
             counts: Counts { samples: 1, missed: 0 },
         }));
         let (commands, inbox) = mpsc::channel();
         let interval = interval(&settings);
-        let worker = Worker { collectors, interval, shared: Arc::clone(&shared), inbox, waiting: Vec::new() };
+        let worker = Worker {
+            collectors,
+            interval,
+            shared: Arc::clone(&shared),
+            inbox,
+            waiting: Vec::new(),
+            last_at_interval: latest,
+        };
         let thread = thread::Builder::new()
             .name("sampler".to_owned())
             .spawn(move || worker.run())
@@ -117,6 +127,13 @@ impl Sampler {
     /// What each collector reports about its last reading.
     pub fn collectors(&self) -> Vec<CollectorState> {
         self.lock().collectors.clone()
+    }
+
+    /// The peaks of the samples at the interval since the start, with windows that end at the newest sample. Asking
+    /// changes nothing.
+    pub fn peaks(&self) -> Vec<Peak> {
+        let shared = self.lock();
+        shared.peaks.as_of(shared.latest.moment)
     }
 
     /// How many samples were taken and missed.
@@ -165,6 +182,8 @@ struct Worker {
     shared: Arc<Mutex<Shared>>,
     inbox: Receiver<Command>,
     waiting: Vec<oneshot::Sender<Arc<Sample>>>,
+    /// What the next one at the interval is compared with; those asked for do not count.
+    last_at_interval: Arc<Sample>,
 }
 
 impl Worker {
@@ -203,7 +222,9 @@ impl Worker {
                 Command::Configure(settings) => {
                     self.collectors.configure(&settings);
                     self.interval = interval(&settings);
-                    lock(&self.shared).ring.cover(nanos(settings.ring));
+                    let mut shared = lock(&self.shared);
+                    shared.ring.cover(nanos(settings.ring));
+                    shared.peaks.set_windows(&settings.peak_windows);
                     reconfigured = true;
                 }
                 Command::Stop => return None,
@@ -225,6 +246,10 @@ impl Worker {
         shared.collectors.clone_from_slice(self.collectors.states());
         if let Some(missed) = at_interval {
             shared.ring.push(&sample);
+            if is_an_interval(&self.last_at_interval, &sample, self.interval) {
+                shared.peaks.observe(&self.last_at_interval, &sample);
+            }
+            self.last_at_interval = Arc::clone(&sample);
             shared.counts.samples += 1;
             shared.counts.missed += u64::from(missed);
         }
@@ -234,6 +259,13 @@ impl Worker {
             let _ = answer.send(Arc::clone(&sample));
         }
     }
+}
+
+/// Whether two samples are so far apart that what happened between them says something: new settings are followed by
+/// a sample at once, and one tick of a CPU in a few milliseconds would be a peak.
+fn is_an_interval(older: &Sample, newer: &Sample, interval: Duration) -> bool {
+    let seconds = newer.moment.seconds_since(older.moment);
+    seconds.is_some_and(|seconds| seconds >= interval.as_secs_f64() / 2.0)
 }
 
 /// Whole intervals that have gone by since a deadline; the next one keeps to the grid of deadlines.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
 
+use crate::record::TlsMode;
 use crate::units::Span;
 
 /// A password. It is never shown; it is written out only where it has to travel, in the request to the load
@@ -35,6 +36,27 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// Whether and how connections by TCP are encrypted. Over a unix socket they never are, whatever stands here: what
+/// is sent does not leave the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tls {
+    /// Whether a connection is encrypted, and what is verified.
+    pub mode: TlsMode,
+    /// The certificates of the authorities that are trusted, in PEM; needed by the modes that verify.
+    pub ca: Option<PathBuf>,
+    /// The client's certificate and those between it and its authority, in PEM.
+    pub cert: Option<PathBuf>,
+    /// The private key of the client's certificate, in PEM.
+    pub key: Option<PathBuf>,
+}
+
+impl Default for Tls {
+    fn default() -> Tls {
+        Tls { mode: TlsMode::Preferred, ca: None, cert: None, key: None }
+    }
+}
+
 /// Everything a connection needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -49,6 +71,8 @@ pub struct Access {
     pub user: String,
     /// The account's password; empty for a login by the socket's peer.
     pub password: Secret,
+    /// Encryption of a connection by TCP.
+    pub tls: Tls,
     /// The schema statements work in.
     pub schema: Option<String>,
     /// The longest wait for a connection to be ready; zero means no limit.
@@ -71,6 +95,7 @@ impl Default for Access {
             port: 3306,
             user: "benchd".to_owned(),
             password: Secret::default(),
+            tls: Tls::default(),
             schema: None,
             connect_timeout: Span::from_secs(10),
             statement_timeout: Span::from_secs(5),
@@ -110,7 +135,7 @@ pub fn read_password(path: &Path) -> anyhow::Result<Secret> {
             "password file {name} cannot be opened; it must exist and be readable by the user benchd runs as"
         )
     })?;
-    refuse_open_modes(&file, path)?;
+    refuse_open_modes(&file, "password file", path)?;
     let mut text = String::new();
     file.take(MOST_BYTES + 1)
         .read_to_string(&mut text)
@@ -131,19 +156,15 @@ pub fn read_password(path: &Path) -> anyhow::Result<Secret> {
     Ok(Secret::new(password))
 }
 
-/// A password that other accounts can read is no secret. Group access is accepted on root's files, because that
-/// is how an administrator lets a service read one (`root:benchd 0640`).
-fn refuse_open_modes(file: &File, path: &Path) -> anyhow::Result<()> {
-    let facts =
-        file.metadata().with_context(|| format!("password file {} cannot be examined", path.display()))?;
-    ensure!(facts.is_file(), "password file {} is not a regular file", path.display());
+/// What other accounts can read is no secret. Group access is accepted on root's files, because that is how an
+/// administrator lets a service read one (`root:benchd 0640`).
+pub(super) fn refuse_open_modes(file: &File, what: &str, path: &Path) -> anyhow::Result<()> {
+    let name = path.display();
+    let facts = file.metadata().with_context(|| format!("{what} {name} cannot be examined"))?;
+    ensure!(facts.is_file(), "{what} {name} is not a regular file");
     let refused = if facts.uid() == 0 { 0o007 } else { 0o077 };
     if facts.mode() & refused != 0 {
-        bail!(
-            "password file {} may be used by others (mode {:04o}); chmod 600 it",
-            path.display(),
-            facts.mode() & 0o7777
-        );
+        bail!("{what} {name} may be used by others (mode {:04o}); chmod 600 it", facts.mode() & 0o7777);
     }
     Ok(())
 }

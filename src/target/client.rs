@@ -1,9 +1,8 @@
-//! One blocking connection. Everything that speaks to a server does it through [`Client`], so a faster path for
-//! the measured loop has one place to go.
+//! One blocking connection. Everything that speaks to a server does it through [`Client`], but for the measured
+//! loop, which has [`LoadConnection`](super::LoadConnection).
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::time::Duration;
 
 use mysql_async::prelude::{Protocol, Queryable};
 use mysql_async::{Conn, Opts, OptsBuilder, QueryResult, Row, Value};
@@ -12,17 +11,18 @@ use tokio::time::timeout;
 
 use super::access::Access;
 use super::error::{ErrorClass, SqlError};
+use super::relay::Relay;
+use super::session_rules;
+use super::tls;
 use crate::units::Span;
 
 /// The largest packet sent or taken. Given, so that the crate does not ask the server for its own limit on every
 /// connect; 64 MiB is MySQL's default and larger than any statement here.
-const MAX_PACKET: usize = 64 << 20;
+pub(super) const MAX_PACKET: usize = 64 << 20;
 /// How long the crate would keep an idle pooled connection. No pool is used; given, so that it is not asked for.
 const IDLE_SECONDS: usize = 28_800;
 /// The longest wait for a second connection that ends a statement nobody waits for any more.
 const KILL_LIMIT: Span = Span::from_secs(2);
-/// "Unknown system variable".
-const UNKNOWN_VARIABLE: u16 = 1193;
 
 /// A value for a placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +66,8 @@ pub struct Statement(mysql_async::Statement);
 #[derive(Debug)]
 pub struct Client {
     conn: Option<Conn>,
+    /// What carries the connection when it is encrypted.
+    relay: Option<Relay>,
     runtime: Option<Runtime>,
     access: Access,
     id: u32,
@@ -79,24 +81,22 @@ impl Client {
     /// One sentence with what was tried, where, and what to do.
     pub fn connect(access: &Access) -> Result<Client, SqlError> {
         let mut client = Client::open(access, access.connect_timeout)?;
-        client.apply_session_rules()?;
+        session_rules::apply(access, &mut |sql| client.query(sql))?;
         Ok(client)
     }
 
     /// Connects and leaves the session as the server made it.
     fn open(access: &Access, limit: Span) -> Result<Client, SqlError> {
-        let options = options(access)?;
         let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| {
             SqlError::new(
                 ErrorClass::Other,
                 format!("no runtime for a connection to {}: {error}", access.address()),
             )
         })?;
-        let conn = runtime.block_on(login(access, options, limit));
-        match conn {
-            Ok(conn) => {
+        match runtime.block_on(limited(limit, login(access))).unwrap_or_else(|| Err(late(access, limit))) {
+            Ok((conn, relay)) => {
                 let id = conn.id();
-                Ok(Client { conn: Some(conn), runtime: Some(runtime), access: access.clone(), id })
+                Ok(Client { conn: Some(conn), relay, runtime: Some(runtime), access: access.clone(), id })
             }
             Err(error) => {
                 runtime.shutdown_background();
@@ -158,7 +158,14 @@ impl Client {
     fn leave(&mut self) -> Result<(), SqlError> {
         let conn = self.conn.take().ok_or_else(SqlError::no_connection)?;
         let runtime = self.runtime.as_ref().ok_or_else(SqlError::no_connection)?;
-        let left = runtime.block_on(limited(KILL_LIMIT, conn.disconnect()));
+        let relay = self.relay.take();
+        let left = runtime.block_on(limited(KILL_LIMIT, async {
+            let left = conn.disconnect().await;
+            if let Some(relay) = relay {
+                relay.end().await;
+            }
+            left
+        }));
         left.unwrap_or(Ok(())).map_err(|error| SqlError::in_use(&error))
     }
 
@@ -182,77 +189,10 @@ impl Client {
                 }
                 Err(error)
             }
-            None => Err(self.give_up()),
-        }
-    }
-
-    /// Ends a connection whose answer did not come in time, here and on the server.
-    fn give_up(&mut self) -> SqlError {
-        self.conn = None;
-        let ended = match self.kill_from_another() {
-            Ok(()) => "its connection was killed".to_owned(),
-            Err(error) => format!("its connection was given up but not killed ({error})"),
-        };
-        let limit = self.access.statement_timeout;
-        SqlError::new(
-            ErrorClass::Timeout,
-            format!("no answer from {} within {limit}: {ended}", self.access.address()),
-        )
-    }
-
-    fn kill_from_another(&self) -> Result<(), SqlError> {
-        let limit = shorter(self.access.connect_timeout, KILL_LIMIT);
-        let access = Access { schema: None, statement_timeout: KILL_LIMIT, ..self.access.clone() };
-        let mut other = Client::open(&access, limit)?;
-        // Without KILL's own time limit two stuck connections would try to kill each other for ever.
-        let sql = format!("KILL {}", self.id);
-        let conn = other.conn.as_mut().ok_or_else(SqlError::no_connection)?;
-        let runtime = other.runtime.as_ref().ok_or_else(SqlError::no_connection)?;
-        match runtime.block_on(async { limited(limit, conn.query_drop(sql)).await }) {
-            Some(Ok(())) => Ok(()),
-            Some(Err(error)) => Err(SqlError::in_use(&error)),
-            None => Err(SqlError::new(ErrorClass::Timeout, format!("no answer to KILL within {limit}"))),
-        }
-    }
-
-    fn apply_session_rules(&mut self) -> Result<(), SqlError> {
-        if self.access.suppress_binlog {
-            self.suppress_binlog()?;
-        }
-        if !self.access.lock_wait_timeout.is_zero() {
-            self.limit_lock_waits()?;
-        }
-        Ok(())
-    }
-
-    /// Keeps this connection's work out of the binary log, and proves it.
-    fn suppress_binlog(&mut self) -> Result<(), SqlError> {
-        self.query("SET SESSION sql_log_bin = 0").map_err(|error| {
-            let found = format!("sql_log_bin cannot be switched off ({error})");
-            SqlError { code: error.code, ..self.binlog_refused(error.class, &found) }
-        })?;
-        let rows = self.rows("SELECT @@SESSION.sql_log_bin")?;
-        if rows.first().and_then(|row| row.first()) != Some(&Some("0".to_owned())) {
-            return Err(
-                self.binlog_refused(ErrorClass::Other, "sql_log_bin was set to 0 but reads otherwise")
-            );
-        }
-        Ok(())
-    }
-
-    fn binlog_refused(&self, class: ErrorClass, found: &str) -> SqlError {
-        let advice =
-            "grant SESSION_VARIABLES_ADMIN (MySQL) or BINLOG ADMIN (MariaDB), or set binlog = \"log\"";
-        SqlError::not_connected(&self.access, class, found, advice)
-    }
-
-    fn limit_lock_waits(&mut self) -> Result<(), SqlError> {
-        let seconds = whole_seconds(self.access.lock_wait_timeout);
-        self.query(&format!("SET SESSION lock_wait_timeout = {seconds}"))?;
-        match self.query(&format!("SET SESSION innodb_lock_wait_timeout = {seconds}")) {
-            // A server can run without InnoDB.
-            Err(error) if error.code == Some(UNKNOWN_VARIABLE) => Ok(()),
-            other => other.map(drop),
+            None => {
+                self.conn = None;
+                Err(give_up(&self.access, self.id))
+            }
         }
     }
 }
@@ -267,29 +207,68 @@ impl Drop for Client {
     }
 }
 
-/// Connects within the limit. The crate panics on some answers of a server, so it runs in a task of its own,
-/// where a panic becomes an error.
-async fn login(access: &Access, options: Opts, limit: Span) -> Result<Conn, SqlError> {
-    let mut task = tokio::spawn(Conn::new(options));
-    match limited(limit, &mut task).await {
-        Some(Ok(Ok(conn))) => Ok(conn),
-        Some(Ok(Err(error))) => Err(SqlError::connecting(access, &error)),
-        Some(Err(_)) => {
+/// Ends on the server a connection whose answer did not come in time.
+pub(super) fn give_up(access: &Access, id: u32) -> SqlError {
+    let ended = match kill_from_another(access, id) {
+        Ok(()) => "its connection was killed".to_owned(),
+        Err(error) => format!("its connection was given up but not killed ({error})"),
+    };
+    let limit = access.statement_timeout;
+    SqlError::new(ErrorClass::Timeout, format!("no answer from {} within {limit}: {ended}", access.address()))
+}
+
+fn kill_from_another(access: &Access, id: u32) -> Result<(), SqlError> {
+    let limit = shorter(access.connect_timeout, KILL_LIMIT);
+    let access = Access { schema: None, statement_timeout: KILL_LIMIT, ..access.clone() };
+    let mut other = Client::open(&access, limit)?;
+    // Without KILL's own time limit two stuck connections would try to kill each other for ever.
+    let sql = format!("KILL {id}");
+    let conn = other.conn.as_mut().ok_or_else(SqlError::no_connection)?;
+    let runtime = other.runtime.as_ref().ok_or_else(SqlError::no_connection)?;
+    match runtime.block_on(async { limited(limit, conn.query_drop(sql)).await }) {
+        Some(Ok(())) => Ok(()),
+        Some(Err(error)) => Err(SqlError::in_use(&error)),
+        None => Err(SqlError::new(ErrorClass::Timeout, format!("no answer to KILL within {limit}"))),
+    }
+}
+
+/// The error of a server that did not let a connection be made in time.
+pub(super) fn late(access: &Access, limit: Span) -> SqlError {
+    let found = format!("no answer within {limit}");
+    let advice = "see that the server runs and answers, or raise `connect_timeout`";
+    SqlError::not_connected(access, ErrorClass::Timeout, &found, advice)
+}
+
+/// Connects, encrypted as the access says. The crate panics on some answers of a server, so it runs in a task of its
+/// own, where a panic becomes an error; that task and the relay's end with the runtime.
+async fn login(access: &Access) -> Result<(Conn, Option<Relay>), SqlError> {
+    let mut relay = relay(access).await?;
+    let options = options(access, relay.as_ref())?;
+    match tokio::spawn(Conn::new(options)).await {
+        Ok(Ok(conn)) => Ok((conn, relay)),
+        Ok(Err(error @ mysql_async::Error::Server(_))) => Err(SqlError::connecting(access, &error)),
+        Ok(Err(error)) => {
+            let of_tls = relay.as_mut().and_then(Relay::failure);
+            Err(of_tls.unwrap_or_else(|| SqlError::connecting(access, &error)))
+        }
+        Err(_) => {
             let found = "the client library failed on what the server answered";
             let advice =
                 "see that a MySQL or MariaDB server answers there, or use an account that logs in otherwise";
             Err(SqlError::not_connected(access, ErrorClass::Other, found, advice))
         }
-        None => {
-            task.abort();
-            let found = format!("no answer within {limit}");
-            let advice = "see that the server runs and answers, or raise `connect_timeout`";
-            Err(SqlError::not_connected(access, ErrorClass::Timeout, &found, advice))
-        }
     }
 }
 
-fn options(access: &Access) -> Result<Opts, SqlError> {
+async fn relay(access: &Access) -> Result<Option<Relay>, SqlError> {
+    match tls::wanted(access)? {
+        Some(config) => Relay::open(access, config).await,
+        None => Ok(None),
+    }
+}
+
+/// What a connection says about itself.
+pub(super) fn attributes(access: &Access) -> HashMap<String, String> {
     let mut attributes = HashMap::from([
         ("program_name".to_owned(), "benchd".to_owned()),
         ("_client_version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
@@ -298,15 +277,24 @@ fn options(access: &Access) -> Result<Opts, SqlError> {
     if !access.run.is_empty() {
         attributes.insert("benchd_run".to_owned(), access.run.clone());
     }
-    let socket = access.socket.as_ref().map(|socket| {
-        socket.to_str().ok_or_else(|| {
+    attributes
+}
+
+/// How the crate connects: to the relay, or to the server itself.
+fn options(access: &Access, relay: Option<&Relay>) -> Result<Opts, SqlError> {
+    let socket = match (relay, &access.socket) {
+        (Some(relay), _) => Some(relay.socket()),
+        (None, Some(socket)) => Some(socket.to_str().ok_or_else(|| {
             let found = "the socket's path is not UTF-8";
             SqlError::not_connected(access, ErrorClass::Connection, found, "use a path that is")
-        })
-    });
+        })?),
+        (None, None) => None,
+    };
     let builder = OptsBuilder::default()
         .prefer_socket(false)
-        .socket(socket.transpose()?)
+        .socket(socket)
+        // A password goes out as it is under encryption only.
+        .enable_cleartext_plugin(relay.is_some())
         .ip_or_hostname(access.host.clone())
         .tcp_port(access.port)
         .user(Some(access.user.clone()))
@@ -316,7 +304,7 @@ fn options(access: &Access) -> Result<Opts, SqlError> {
         .wait_timeout(Some(IDLE_SECONDS))
         // Statements are kept by their owner. A cache would close the oldest behind its back.
         .stmt_cache_size(0)
-        .connect_attributes(attributes);
+        .connect_attributes(attributes(access));
     Ok(builder.into())
 }
 
@@ -354,22 +342,9 @@ fn shorter(limit: Span, most: Span) -> Span {
     if limit.is_zero() { most } else { limit.min(most) }
 }
 
-/// Whole seconds, rounded up: the servers' lock timeouts know nothing finer, and 0 would mean "do not wait".
-fn whole_seconds(span: Span) -> u64 {
-    let span: Duration = span.duration();
-    (span.as_secs() + u64::from(span.subsec_nanos() > 0)).max(1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lock_timeouts_are_rounded_up() {
-        for (given, seconds) in [(1, 1), (999, 1), (1000, 1), (1001, 2)] {
-            assert_eq!(whole_seconds(Span::from_millis(given)), seconds);
-        }
-    }
 
     #[test]
     fn no_limit_is_longer_than_any() {

@@ -6,6 +6,7 @@ use std::io;
 use mysql_async::{DriverError, Error, IoError, ServerError};
 
 use super::Access;
+use crate::record::TlsMode;
 
 /// What an error means for whoever sent the statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,7 +75,7 @@ impl SqlError {
                     class,
                     Some(server.code),
                     format!("{} ({})", server.message, server.code),
-                    advice_for(server.code),
+                    advice_for(server.code, access),
                 )
             }
             Error::Io(IoError::Io(io)) => {
@@ -98,7 +99,7 @@ impl SqlError {
     fn unknown_plugin(access: &Access, name: &str) -> SqlError {
         let found = format!("the account needs the authentication plugin `{name}`");
         let advice = "use an account with caching_sha2_password, mysql_native_password, ed25519, parsec or a login \
-                      by socket";
+                      by socket; over TLS sha256_password and mysql_clear_password will do too";
         SqlError::not_connected(access, ErrorClass::Denied, &found, advice)
     }
 
@@ -117,16 +118,23 @@ fn class_of(code: u16) -> ErrorClass {
         1053 | 1152 | 1158..=1161 | 1184 | 1927 | 3169 | 4031 => ErrorClass::Connection,
         // max_execution_time of MySQL, max_statement_time of MariaDB
         3024 | 1969 => ErrorClass::Timeout,
-        // to a schema, login, host, table, column, routine, by privilege, without password, locked account
-        1044 | 1045 | 1130 | 1142 | 1143 | 1227 | 1370 | 1410 | 1698 | 3118 | 4151 => ErrorClass::Denied,
+        // to a schema, login, host, table, column, routine, by privilege, without password, locked account, without TLS
+        1044 | 1045 | 1130 | 1142 | 1143 | 1227 | 1370 | 1410 | 1698 | 3118 | 3159 | 4151 => {
+            ErrorClass::Denied
+        }
         _ => ErrorClass::Other,
     }
 }
 
-fn advice_for(code: u16) -> &'static str {
+fn advice_for(code: u16, access: &Access) -> &'static str {
     match code {
+        // Nothing tells an account that requires TLS from a wrong password.
+        1045 if access.socket.is_none() && access.tls.mode == TlsMode::Disabled => {
+            "correct `user` or the password in `password_file`, or set tls = \"required\" if TLS is demanded"
+        }
         1045 | 1698 => "correct `user` or the password in `password_file`, or create the account",
         1044 => "grant the account what it needs there",
+        3159 => "set tls = \"required\", or use the server's socket",
         1130 => "let the account connect from this host, or use the server's socket",
         1040 | 1203 | 1226 => "wait until connections are free, or raise the server's limit",
         1049 => "create the schema, or correct its name",

@@ -6,16 +6,22 @@
 
 mod access;
 mod client;
+mod defaults;
 mod directory;
 mod durable;
 mod error;
 mod facts;
 mod owned;
 mod privileges;
+mod relay;
 mod scratch;
+mod session_rules;
+mod tls;
+mod wire;
 
-pub use access::{Access, Secret, read_password};
+pub use access::{Access, Secret, Tls, read_password};
 pub use client::{Answer, Bind, Client, Statement};
+pub use defaults::{Defaults, read_defaults};
 pub use directory::{
     Directory, DirectoryOptions, FileSpec, Files, LEAST_FREE, Unfit, free_bytes, look_at, refuses_direct,
 };
@@ -24,6 +30,7 @@ pub use facts::facts;
 pub use owned::{DaemonIdentity, OwnedSchema, OwnershipError, PreparedTarget};
 pub use privileges::excess_privileges;
 pub use scratch::{Asker, ScratchOptions, ScratchServer, recover};
+pub use wire::{LoadConnection, LoadStatement};
 
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +63,7 @@ impl Prepared {
     /// How a load process gets to it.
     pub fn way(&self) -> Way {
         match self {
-            Prepared::Server(server) => Way::Server(server.access.clone()),
+            Prepared::Server(server) => Way::Server(Box::new(server.access.clone())),
             Prepared::Directory(directory) => Way::Files(directory.files()),
         }
     }
@@ -67,7 +74,7 @@ impl Prepared {
 #[serde(rename_all = "snake_case")]
 pub enum Way {
     /// By a connection.
-    Server(Access),
+    Server(Box<Access>),
     /// By files that the worker holds open.
     Files(Files),
 }

@@ -2,8 +2,9 @@
 //! as an unprivileged account when the tests run as root, and ends it by its process id.
 //!
 //! A server that this machine does not have is skipped loudly: one line to standard error and one to
-//! `target/tmp/skipped`. `BENCHD_REQUIRE=mariadb,mysql` (the default when `CI=true`, with sysbench, promtool and Prometheus) makes that a failure.
-//! MariaDB is the one installed; MySQL is what `tests/get-mysql` put into `BENCHD_MYSQL_DIR`.
+//! `target/tmp/skipped`. `BENCHD_REQUIRE=mariadb,mysql` (the default when `CI=true`, with openssl, sysbench, promtool and Prometheus) makes that a failure.
+//! MariaDB is the one installed; MySQL is what `tests/get-mysql` put into `BENCHD_MYSQL_DIR`. MariaDB's plugins may
+//! lie apart from it, in `BENCHD_MARIADB_PLUGINS`.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 #![allow(
     clippy::unwrap_used,
@@ -13,6 +14,7 @@
     reason = "a helper of tests fails as a test does, and a skip must be seen"
 )]
 
+pub(crate) mod certificates;
 pub(crate) mod program;
 
 use std::env;
@@ -72,7 +74,7 @@ impl Flavour {
 /// Says that a test does without something, or fails where that something is required.
 pub(crate) fn skip(what: &str) {
     let required = env::var("BENCHD_REQUIRE").unwrap_or_else(|_| match env::var("CI").as_deref() {
-        Ok("true") => "mariadb,mysql,sysbench,promtool,prometheus".to_owned(),
+        Ok("true") => "mariadb,mysql,sysbench,promtool,prometheus,openssl".to_owned(),
         _ => String::new(),
     });
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
@@ -137,6 +139,9 @@ impl Server {
                 Flavour::MySql => command.args(["--secure-file-priv=NULL", "--innodb-redo-log-capacity=8M"]),
                 Flavour::MariaDb => command.arg("--innodb-log-file-size=8M"),
             };
+            if let (Flavour::MariaDb, Some(plugins)) = (flavour, env::var_os("BENCHD_MARIADB_PLUGINS")) {
+                command.arg("--plugin-dir").arg(plugins);
+            }
             command.args(arguments).stderr(Stdio::piped());
             let mut child = command.spawn().unwrap();
             let mut log = BufReader::new(child.stderr.take().unwrap());

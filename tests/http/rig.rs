@@ -176,6 +176,7 @@ fn settings() -> Settings {
         interval: Span::from_millis(100),
         ring: Span::from_secs(60),
         deadline: Span::from_secs(5),
+        peak_windows: vec![Span::from_secs(60)],
         disks: every.clone(),
         network: every,
         link_speed: BTreeMap::new(),
@@ -204,6 +205,16 @@ impl Rig {
 
     /// Starts on a store that may be there already.
     pub(crate) async fn in_directory(directory: TempDir, change: impl FnOnce(&mut Config)) -> Rig {
+        let watched = directory.path().to_owned();
+        Rig::of(directory, &[&watched], change).await
+    }
+
+    /// Starts with other filesystems to watch than that of the temporary directory.
+    pub(crate) async fn with_filesystems(paths: &[&Path], change: impl FnOnce(&mut Config)) -> Rig {
+        Rig::of(tempfile::tempdir().unwrap(), paths, change).await
+    }
+
+    async fn of(directory: TempDir, watched: &[&Path], change: impl FnOnce(&mut Config)) -> Rig {
         let store = open_store(&directory.path().join("benchd.db"));
         let sampler = Arc::new(Sampler::start(settings(), Root::default()).unwrap());
         let (launcher, workers) = mpsc::unbounded_channel();
@@ -217,7 +228,8 @@ impl Rig {
             identity: store.identity(),
         });
         tokio::spawn(runner.clone().work());
-        let filesystems = Filesystems::start(&[directory.path().to_owned()], Span::from_secs(30)).unwrap();
+        let watched: Vec<PathBuf> = watched.iter().map(|path| path.to_path_buf()).collect();
+        let filesystems = Filesystems::start(&watched, Span::from_secs(30)).unwrap();
         let config = Arc::new(configuration(change));
         let (config_sender, config) = watch::channel(config);
         let (reload, reloads) = mpsc::channel(4);
@@ -236,6 +248,7 @@ impl Rig {
             runner: runner.clone(),
             store,
             sampler,
+            hardware: watch::channel(Arc::default()).1,
             filesystems: Arc::new(Mutex::new(filesystems)),
             next_runs: Arc::clone(&next_runs),
             facts: Arc::new(BTreeMap::from([("kernel".to_owned(), "6.1 <script>".to_owned())])),

@@ -3,7 +3,8 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use benchd::target::{Access, Answer, Bind, Client, ErrorClass, Secret, SqlError, facts};
+use benchd::record::TlsMode;
+use benchd::target::{Access, Answer, Bind, Client, ErrorClass, Secret, SqlError, Tls, facts};
 use benchd::units::Span;
 use nix::unistd::{Uid, User};
 
@@ -68,7 +69,8 @@ fn accounts_log_in_by_password_over_socket_and_tcp() {
             Flavour::MySql => ("caching_sha2_password", "WITH caching_sha2_password BY 'correct horse'"),
         };
         server.setup(&[&format!("CREATE USER '{plugin}'@'%' IDENTIFIED {identified}")]);
-        let tcp = server.tcp(plugin, "correct horse");
+        let tls = Tls { mode: TlsMode::Disabled, ..Tls::default() };
+        let tcp = Access { tls, ..server.tcp(plugin, "correct horse") };
         let socket = Access { socket: Some(server.socket()), ..tcp.clone() };
         // caching_sha2_password caches nothing yet: it needs the password itself, by TCP under the server's RSA
         // key, by the socket as it is. What follows each is answered from the cache.
@@ -80,7 +82,7 @@ fn accounts_log_in_by_password_over_socket_and_tcp() {
                 server.setup(&["FLUSH PRIVILEGES"]);
             }
         }
-        let error = refused(&Access { password: Secret::new("wrong"), ..tcp });
+        let error = refused(&Access { password: Secret::new("wrong"), tls: Tls::default(), ..tcp });
         assert_eq!((error.class, error.code), (ErrorClass::Denied, Some(1045)));
         let start = format!("not connected to 127.0.0.1:{} as {plugin}: Access denied for user", server.port);
         assert!(error.message.starts_with(&start), "{error}");
@@ -130,7 +132,8 @@ fn a_plugin_the_client_does_not_know_is_named() {
     }
     let server = Server::start(Flavour::MySql, &[]);
     server.setup(&["CREATE USER old@'%' IDENTIFIED WITH sha256_password BY 'x'"]);
-    let error = refused(&server.tcp("old", "x"));
+    let tls = Tls { mode: TlsMode::Disabled, ..Tls::default() };
+    let error = refused(&Access { tls, ..server.tcp("old", "x") });
     assert_eq!(error.class, ErrorClass::Denied);
     assert!(
         error.message.contains("needs the authentication plugin `sha256_password`; use an account"),
@@ -153,7 +156,8 @@ fn a_panic_of_the_library_on_what_a_fake_server_says_is_an_error() {
         // Until the client hangs up.
         let _ = stream.read(&mut [0]);
     });
-    let error = refused(&Access { port, password: Secret::new("x"), ..Access::default() });
+    let tls = Tls { mode: TlsMode::Disabled, ..Tls::default() };
+    let error = refused(&Access { port, password: Secret::new("x"), tls, ..Access::default() });
     fake.join().unwrap();
     assert_eq!(error.class, ErrorClass::Other);
     assert!(error.message.contains("the client library failed on what the server answered"), "{error}");

@@ -2,7 +2,7 @@
 
 use super::super::family::{BYTES, FACTS, Family, NUMBER, Points};
 use super::super::snapshot::Snapshot;
-use crate::inventory::Filesystem;
+use crate::inventory::{CardFacts, DiskFacts, Filesystem};
 
 /// Facts of the host that are labels of `benchd_host_info`.
 const HOST: &[&str] =
@@ -42,12 +42,71 @@ pub(super) const FAMILIES: &[Family] = &[
         ("inventory", "never"),
         |now, out| out.known(now.cpus.map(f64::from)),
     ),
+    Family::new(
+        "benchd_host_disk_info",
+        FACTS,
+        &["device", "model", "serial", "firmware", "rotational", "scheduler", "write_cache"],
+        "Disk facts; serial is hashed.",
+        ("/sys/class/block", "device excluded or gone"),
+        |now, out| disks(now).for_each(|(device, disk)| disk_facts(device, disk, out)),
+    ),
+    Family::new(
+        "benchd_host_network_info",
+        FACTS,
+        &["device", "driver", "duplex"],
+        "Network card facts.",
+        ("/sys/class/net", "device excluded or gone"),
+        |now, out| {
+            let cards = now.host.iter().flat_map(|host| &host.networks).flat_map(|cards| &cards.values);
+            for device in cards.map(|card| card.device.as_str()) {
+                if let Some(CardFacts { driver, duplex }) = now.hardware.cards.get(device) {
+                    out.fact(&[device, known(driver), known(duplex)]);
+                }
+            }
+        },
+    ),
+    Family::new(
+        "benchd_host_disk_link_speed_bytes",
+        BYTES,
+        &["device"],
+        "Negotiated link speed in bytes per second.",
+        ("/sys/class/ata_link; NVMe: PCI link", "virtual disk, or not visible behind this controller"),
+        |now, out| disks(now).for_each(|(device, disk)| out.add_known(&[device], disk.link_speed)),
+    ),
+    Family::new(
+        "benchd_host_disk_link_speed_maximum_bytes",
+        BYTES,
+        &["device"],
+        "Highest link speed in bytes per second; larger than link_speed_bytes means a slow link.",
+        ("/sys/class/ata_link; NVMe: PCI link", "virtual disk, or not visible behind this controller"),
+        |now, out| disks(now).for_each(|(device, disk)| out.add_known(&[device], disk.link_speed_maximum)),
+    ),
     filesystem!("size_bytes", BYTES, "Size.", |fs| Some(fs.size.get())),
     filesystem!("free_bytes", BYTES, "Free, reserved blocks included.", |fs| Some(fs.free.get())),
     filesystem!("avail_bytes", BYTES, "Free for ordinary users.", |fs| Some(fs.available.get())),
     filesystem!("files", NUMBER, "Inodes.", |fs| fs.files),
     filesystem!("files_free", NUMBER, "Free inodes.", |fs| fs.files_free),
 ];
+
+/// The disks that are sampled and of which facts are known.
+fn disks(now: &Snapshot) -> impl Iterator<Item = (&str, &DiskFacts)> {
+    let sampled = now.host.iter().flat_map(|host| &host.disks).flat_map(|disks| &disks.values);
+    sampled.filter_map(|disk| {
+        let device = disk.device.as_str();
+        Some((device, now.hardware.disks.get(device)?))
+    })
+}
+
+fn disk_facts(device: &str, disk: &DiskFacts, out: &mut Points) {
+    let DiskFacts { model, serial, firmware, rotational, scheduler, write_cache, .. } = disk;
+    let rest = [model, serial, firmware, rotational, scheduler, write_cache].map(known);
+    out.fact(&[&[device][..], &rest].concat());
+}
+
+/// A label is left out where its value is not known.
+fn known(value: &Option<String>) -> &str {
+    value.as_deref().unwrap_or_default()
+}
 
 fn filesystems(now: &Snapshot, out: &mut Points, value: fn(&Filesystem) -> Option<u64>) {
     for filesystem in &now.filesystems {

@@ -3,6 +3,7 @@
 mod host;
 mod host_devices;
 mod host_memory;
+mod host_peaks;
 mod inventory;
 mod live;
 mod own;
@@ -55,6 +56,14 @@ pub const SECTIONS: &[Section] = &[
     Section { title: "Disks of the host", about: "", families: host_devices::DISKS },
     Section { title: "Network of the host", about: "", families: host_devices::NETWORK },
     Section { title: "Memory of the host", about: "", families: host_memory::FAMILIES },
+    Section {
+        title: "Host peaks",
+        about: "Histograms count the sampler's samples (one a sample and device, so seconds at the default interval): nothing \
+                is lost between scrapes and two Prometheus servers see the same. `_max` gauges are the largest sample in \
+                the trailing window; windows are sample.peak_windows. Disks are those under a target, the store, / and \
+                sample.filesystems; all of them with sample.peaks = \"all\".",
+        families: host_peaks::FAMILIES,
+    },
     Section { title: "Inventory", about: "", families: inventory::FAMILIES },
 ];
 

@@ -1,8 +1,8 @@
 //! The last result of each case.
 
-use super::super::family::{BYTES_RATE, FACTS, Family, Points, RATE, RATIO, SECONDS, TIME};
+use super::super::family::{BYTES_RATE, FACTS, Family, NUMBER, Points, RATE, RATIO, SECONDS, TIME};
 use super::super::snapshot::{LastResult, Snapshot};
-use super::unix_seconds;
+use super::{flag, unix_seconds};
 use crate::record::{CaseRecord, CaseResult, Parameters};
 
 pub(super) const FAMILIES: &[Family] = &[
@@ -82,6 +82,14 @@ pub(super) const FAMILIES: &[Family] = &[
                 (result.operations > 0).then_some(result.generator.cpu_seconds_per_operation)
             })
         },
+    ),
+    Family::new(
+        "benchd_last_steady",
+        NUMBER,
+        &["suite", "case", "workload", "target"],
+        "1 when the measured part passed the steady-state test, 0 when its throughput had not settled, drifted or shifted.",
+        ("record", "before the first result; fewer than 40 intervals of 1 s, too short to tell"),
+        |now, out| results(now, out, |result| result.steady.as_ref().map(|steady| flag(steady.steady))),
     ),
     Family::new(
         "benchd_last_end_timestamp_seconds",

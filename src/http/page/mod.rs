@@ -133,7 +133,7 @@ fn suites(view: &View) -> Markup {
     let next_runs = view.shared.services.next_runs();
     html! {
         div.scroll { table {
-            thead { tr { th { "Suite" } th { "Cases" } th { "Last run" } th { "Next run" } th { "Ready" } } }
+            thead { tr { th { "Suite" } th .number { "Cases" } th { "Last run" } th { "Next run" } th { "Ready" } } }
             tbody {
                 @for (name, blocking) in &view.blocking {
                     tr {
@@ -168,7 +168,7 @@ fn results(view: &View) -> Markup {
     html! {
         div.scroll { table {
             thead { tr {
-                th { "Suite" } th { "Case" } th { "Per second" } th { "p50 ms" } th { "p95 ms" } th { "p99 ms" } th { "Errors" } th { "Taken" }
+                th { "Suite" } th { "Case" } th .number { "Per second" } th .number { "p50 ms" } th .number { "p95 ms" } th .number { "p99 ms" } th .number { "Errors" } th { "Taken" }
             } }
             tbody { @for result in &history.results { (result_row(result)) } }
         } }

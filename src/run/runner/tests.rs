@@ -99,6 +99,7 @@ fn runner(directory: &std::path::Path, script: Script) -> (Runner, Arc<AtomicBoo
         interval: Span::from_secs(1),
         ring: Span::from_secs(60),
         deadline: Span::from_secs(1),
+        peak_windows: vec![Span::from_secs(60)],
         disks: everything(),
         network: everything(),
         link_speed: BTreeMap::new(),

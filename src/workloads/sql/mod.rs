@@ -1,5 +1,6 @@
 //! What the SQL workloads share: the tables and their rows, the statements over them, loading, and the session of
-//! one client. All of it speaks to a server through [`crate::target::Client`] alone.
+//! one client. The session of the measured loop speaks to a server through
+//! [`crate::target::LoadConnection`], all else through [`crate::target::Client`].
 
 pub(crate) mod ids;
 mod inserts;

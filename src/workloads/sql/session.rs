@@ -1,13 +1,12 @@
 //! One connection of a SQL workload: it prepares what it sends when it is first sent, and can be had anew.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use super::statements::{self, Request};
 use crate::driver::Stop;
-use crate::target::{Access, Answer, Bind, Client, ErrorClass, SqlError, Statement};
+use crate::target::{Access, Answer, Bind, ErrorClass, LoadConnection, LoadStatement, SqlError};
 use crate::units::Span;
 
 /// "This command is not supported in the prepared statement protocol": BEGIN on MySQL. sysbench 1.0.20 sends such
@@ -41,55 +40,77 @@ pub(crate) enum Protocol {
 pub(crate) struct Session {
     access: Access,
     /// Absent only while the session ends.
-    client: Option<Client>,
+    connection: Option<LoadConnection>,
     protocol: Protocol,
-    /// What was prepared on this connection; `None` is sent as text because the server cannot prepare it.
-    prepared: HashMap<Request, Option<Statement>>,
+    /// How each request is sent on this connection, in the place of its number.
+    ways: Vec<Way>,
     /// The text being written, kept for its memory.
     text: String,
+}
+
+/// How a request is sent.
+#[derive(Debug)]
+enum Way {
+    /// It was not sent yet.
+    Unknown,
+    /// Prepared on this connection.
+    Prepared(Box<LoadStatement>),
+    /// As text: by the protocol that was chosen, or because the server cannot prepare it.
+    Text(Box<str>),
 }
 
 impl Session {
     /// Connects.
     pub(crate) fn connect(access: &Access, protocol: Protocol) -> Result<Session, SqlError> {
-        let client = Some(Client::connect(access)?);
         Ok(Session {
             access: access.clone(),
-            client,
+            connection: Some(LoadConnection::connect(access)?),
             protocol,
-            prepared: HashMap::new(),
+            ways: Vec::new(),
             text: String::new(),
         })
     }
 
     /// Sends a statement and reads its whole answer.
+    #[inline]
     pub(crate) fn send(&mut self, request: Request, values: &[Bind<'_>]) -> Result<Answer, SqlError> {
-        if self.protocol == Protocol::Prepared {
-            self.prepare(request)?;
-            if let Some(Some(statement)) = self.prepared.get(&request) {
-                return client(&mut self.client)?.execute(statement, values);
-            }
+        let number = request.number();
+        if !matches!(self.ways.get(number), Some(Way::Prepared(_) | Way::Text(_))) {
+            self.find_way(request)?;
         }
-        statements::write_in(&request.text(), values, &mut self.text);
-        client(&mut self.client)?.query(&self.text)
+        let connection = connection(&mut self.connection)?;
+        match self.ways.get_mut(number) {
+            Some(Way::Prepared(statement)) => connection.execute(statement, values),
+            Some(Way::Text(text)) => {
+                statements::write_in(text, values, &mut self.text);
+                connection.query(&self.text)
+            }
+            Some(Way::Unknown) | None => Err(SqlError::no_connection()),
+        }
     }
 
-    fn prepare(&mut self, request: Request) -> Result<(), SqlError> {
-        if self.prepared.contains_key(&request) {
-            return Ok(());
-        }
-        let statement = match client(&mut self.client)?.prepare(&request.text()) {
-            Ok(statement) => Some(statement),
-            Err(error) if error.code == Some(NOT_PREPARABLE) => None,
-            Err(error) => return Err(error),
+    #[cold]
+    fn find_way(&mut self, request: Request) -> Result<(), SqlError> {
+        let text = request.text();
+        let way = match self.protocol {
+            Protocol::Text => Way::Text(text.into()),
+            Protocol::Prepared => match connection(&mut self.connection)?.prepare(&text) {
+                Ok(statement) => Way::Prepared(Box::new(statement)),
+                Err(error) if error.code == Some(NOT_PREPARABLE) => Way::Text(text.into()),
+                Err(error) => return Err(error),
+            },
         };
-        self.prepared.insert(request, statement);
+        let number = request.number();
+        if self.ways.len() <= number {
+            self.ways.resize_with(number + 1, || Way::Unknown);
+        }
+        self.ways[number] = way;
         Ok(())
     }
 
     /// Undoes the open transaction.
     pub(crate) fn roll_back(&mut self) -> Result<Answer, SqlError> {
-        client(&mut self.client)?.query("ROLLBACK")
+        connection(&mut self.connection)?.query("ROLLBACK")
     }
 
     /// Opens a connection in place of the one that was lost, with waits that double, for no more than 3 s. What
@@ -100,10 +121,10 @@ impl Session {
         let access = Access { connect_timeout, ..self.access.clone() };
         let mut wait = REGAIN_WAIT;
         loop {
-            match Client::connect(&access) {
-                Ok(client) => {
-                    self.client = Some(client);
-                    self.prepared.clear();
+            match LoadConnection::connect(&access) {
+                Ok(connection) => {
+                    self.connection = Some(connection);
+                    self.ways.clear();
                     return Ok(());
                 }
                 Err(error) if error.class == ErrorClass::Denied => return Err(error),
@@ -119,14 +140,14 @@ impl Session {
 impl Drop for Session {
     /// Says goodbye: a server logs a connection that ends without.
     fn drop(&mut self) {
-        if let Some(client) = self.client.take() {
-            client.close();
+        if let Some(connection) = self.connection.take() {
+            connection.close();
         }
     }
 }
 
-fn client(client: &mut Option<Client>) -> Result<&mut Client, SqlError> {
-    client.as_mut().ok_or_else(SqlError::no_connection)
+fn connection(connection: &mut Option<LoadConnection>) -> Result<&mut LoadConnection, SqlError> {
+    connection.as_mut().ok_or_else(SqlError::no_connection)
 }
 
 /// What makes every further operation fail too, with what to do about it.

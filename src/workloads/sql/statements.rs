@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use crate::target::Bind;
 
 /// A statement without its values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Request {
     /// Opens a transaction.
     Begin,
@@ -17,6 +17,16 @@ pub(crate) enum Request {
 }
 
 impl Request {
+    /// A number of its own, from 0: requests on the first tables come first.
+    #[inline]
+    pub(crate) fn number(self) -> usize {
+        match self {
+            Request::Begin => 0,
+            Request::Commit => 1,
+            Request::On(template, table) => 2 + (table as usize - 1) * TEMPLATES + template as usize,
+        }
+    }
+
     /// Its text, with a `?` for each value.
     pub(crate) fn text(self) -> String {
         match self {
@@ -28,7 +38,7 @@ impl Request {
 }
 
 /// A statement without its table and its values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Template {
     PointSelect,
     SimpleRange,
@@ -40,6 +50,9 @@ pub(crate) enum Template {
     Delete,
     Insert,
 }
+
+/// How many templates there are.
+const TEMPLATES: usize = Template::Insert as usize + 1;
 
 impl Template {
     fn text(self, table: u32) -> String {
@@ -80,6 +93,14 @@ pub(crate) fn write_in(text: &str, values: &[Bind<'_>], statement: &mut String) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_request_has_a_number_of_its_own() {
+        let last = Request::On(Template::Insert, 1).number();
+        assert_eq!(last, Request::On(Template::PointSelect, 2).number() - 1);
+        assert_eq!(Request::On(Template::PointSelect, 1).number(), 2);
+        assert_eq!([Request::Begin, Request::Commit].map(Request::number), [0, 1]);
+    }
 
     #[test]
     fn values_are_written_in_the_places_of_the_question_marks() {

@@ -1,0 +1,161 @@
+//! Point selects over several ways to a server, in one process with one thread for each connection: what each way
+//! costs. Run it by `benches/peers/oltp`, which starts the server and sets it beside sysbench.
+//!
+//! usage: load WAY SOCKET SCHEMA CONNECTIONS SECONDS TABLE_SIZE
+//!
+//! Ways: `bare` (the reference: no client at all), `connection` (`LoadConnection` alone), `benchd` (the workload
+//! `oltp_point_select` in its driver) and `client` (mysql_async, a runtime for each connection).
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a program for measuring ends at the first thing that is not as it must be"
+)]
+
+mod bare;
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use benchd::driver::Stop;
+use benchd::target::{Access, Bind, Client, LoadConnection, Way};
+use benchd::workloads::find;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike as _;
+use serde_json::json;
+
+/// What is measured.
+struct Load {
+    socket: String,
+    schema: String,
+    connections: usize,
+    seconds: u64,
+    rows: u64,
+}
+
+/// The statement every way sends.
+const SELECT: &str = "SELECT c FROM sbtest1 WHERE id=?";
+
+/// User and system CPU time of this process so far, in seconds.
+fn cpu() -> (f64, f64) {
+    let usage = getrusage(UsageWho::RUSAGE_SELF).unwrap();
+    let seconds = |time: nix::sys::time::TimeVal| time.num_microseconds() as f64 / 1e6;
+    (seconds(usage.user_time()), seconds(usage.system_time()))
+}
+
+fn peak_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
+}
+
+/// A cheap generator, so that the ways differ in nothing but the way.
+fn next_id(state: &mut u64, rows: u64) -> i64 {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (1 + (*state >> 33) % rows) as i64
+}
+
+/// Prints what so many queries cost.
+fn report(way: &str, queries: u64, elapsed: f64, before: (f64, f64)) {
+    let after = cpu();
+    let each = |seconds: f64| seconds / queries as f64 * 1e6;
+    let line = json!({
+        "way": way,
+        "queries_per_second": queries as f64 / elapsed,
+        "user_us_per_query": each(after.0 - before.0),
+        "system_us_per_query": each(after.1 - before.1),
+        "peak_bytes": peak_bytes(),
+    });
+    println!("{line}");
+}
+
+/// Runs one closure a thread until the time is over; each makes its query once a call.
+fn threads<Q: FnMut(i64)>(way: &str, load: &Load, make: impl Fn() -> Q + Sync) {
+    let (ready, stop) = (Barrier::new(load.connections + 1), AtomicBool::new(false));
+    let client = |seed: usize| {
+        let mut query = make();
+        let (mut state, mut queries) = (seed as u64 + 1, 0_u64);
+        ready.wait();
+        while !stop.load(Ordering::Relaxed) {
+            query(next_id(&mut state, load.rows));
+            queries += 1;
+        }
+        queries
+    };
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..load.connections)
+            .map(|seed| {
+                scope.spawn({
+                    let client = &client;
+                    move || client(seed)
+                })
+            })
+            .collect();
+        ready.wait();
+        let (before, begun) = (cpu(), Instant::now());
+        thread::sleep(Duration::from_secs(load.seconds));
+        stop.store(true, Ordering::Relaxed);
+        let queries = clients.into_iter().map(|client| client.join().unwrap()).sum();
+        report(way, queries, begun.elapsed().as_secs_f64(), before);
+    });
+}
+
+fn access(load: &Load) -> Access {
+    Access { schema: Some(load.schema.clone()), ..Access::by_socket(&load.socket, "root") }
+}
+
+/// The workload itself. Its connections are made, and its report written, outside what is measured here too.
+fn benchd(load: &Load) {
+    let kind = find("oltp_point_select").unwrap();
+    let mut parameters = (kind.defaults)();
+    let changes = json!({
+        "threads": load.connections, "warm_up": "0s", "time": format!("{}s", load.seconds), "tables": 1,
+        "table_size": load.rows, "rand_type": "uniform",
+    });
+    parameters.extend(changes.as_object().unwrap().clone());
+    let workload = (kind.build)(&parameters).unwrap();
+    let to = Way::Server(Box::new(access(load)));
+    let before = cpu();
+    let result = workload.measure(Some(&to), &Stop::new(), &mut |_| ()).unwrap();
+    let (queries, per_second) = (result.operations, result.per_second);
+    report("benchd", queries, queries as f64 / per_second, before);
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|one| one != "--bench").collect();
+    let [way, socket, schema, connections, seconds, rows] = arguments.as_slice() else {
+        panic!("usage: load WAY SOCKET SCHEMA CONNECTIONS SECONDS TABLE_SIZE");
+    };
+    let load = Load {
+        socket: socket.clone(),
+        schema: schema.clone(),
+        connections: connections.parse().unwrap(),
+        seconds: seconds.parse().unwrap(),
+        rows: rows.parse().unwrap(),
+    };
+    match way.as_str() {
+        "bare" => threads(way, &load, || {
+            let mut connection = bare::Bare::connect(&load.socket, &load.schema, SELECT);
+            move |id| connection.select(id)
+        }),
+        "connection" => threads(way, &load, || {
+            let mut connection = LoadConnection::connect(&access(&load)).unwrap();
+            let mut statement = connection.prepare(SELECT).unwrap();
+            move |id| {
+                connection.execute(&mut statement, &[Bind::Integer(id)]).unwrap();
+            }
+        }),
+        "client" => threads(way, &load, || {
+            let mut client = Client::connect(&access(&load)).unwrap();
+            let statement = client.prepare(SELECT).unwrap();
+            move |id| {
+                client.execute(&statement, &[Bind::Integer(id)]).unwrap();
+            }
+        }),
+        "benchd" => benchd(&load),
+        other => panic!("no such way: {other}"),
+    }
+}

@@ -1,0 +1,306 @@
+//! Packets over a stream: one buffer for what is read, one for what is written, and one limit for each exchange.
+
+use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use super::stream::Stream;
+
+/// Bytes before each packet: its length in three, and its number in one.
+const HEADER: usize = 4;
+/// The longest payload of one packet. One as long as this is continued by the next packet.
+const LONGEST: usize = 0xff_ffff;
+/// Bytes read at once at most. A hundred rows of sysbench's tables fit. Longer packets are skimmed: only their
+/// beginning is looked at.
+const READ_BUFFER: usize = 16 << 10;
+/// Larger buffers than this are given back after they were sent.
+const WRITE_BUFFER: usize = 1 << 20;
+/// First byte of a packet that carries an error.
+pub(super) const ERROR: u8 = 0xff;
+
+/// The packet that was read last.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Packet<'a> {
+    /// Its payload, or as much of its beginning as fits in the buffer.
+    pub(super) body: &'a [u8],
+    /// Bytes of its whole payload; of a continued one, those of its first part.
+    pub(super) length: usize,
+}
+
+impl Packet<'_> {
+    /// Whether it is the first of several that make up one payload.
+    pub(super) fn is_continued(&self) -> bool {
+        self.length == LONGEST
+    }
+}
+
+/// The two directions of a connection.
+#[derive(Debug)]
+pub(super) struct Channel {
+    stream: Stream,
+    read: Box<[u8]>,
+    /// What was read and not yet looked at, within `read`.
+    held: Range<usize>,
+    /// Bytes of the present packet that were not read yet.
+    unread: usize,
+    /// Whether another packet continues the present one.
+    continued: bool,
+    write: Vec<u8>,
+    /// The number of the next packet in this exchange, in either direction.
+    number: u8,
+    limit: Limit,
+}
+
+/// How long an exchange may take. A socket's own limit counts from each call, so it is enough for the first one;
+/// before each further call the time that is left is looked at.
+#[derive(Debug)]
+struct Limit {
+    /// Zero is no limit.
+    whole: Duration,
+    begun: Instant,
+    /// Whether nothing was asked of the socket in this exchange yet.
+    fresh: bool,
+    /// Whether the socket's own limit was set below `whole`.
+    shortened: bool,
+}
+
+impl Channel {
+    /// Begins an exchange of the given limit over a stream.
+    pub(super) fn new(stream: Stream, limit: Duration, begun: Instant) -> Channel {
+        Channel {
+            stream,
+            read: vec![0; READ_BUFFER].into_boxed_slice(),
+            held: 0..0,
+            unread: 0,
+            continued: false,
+            write: Vec::new(),
+            number: 0,
+            limit: Limit { whole: limit, begun, fresh: false, shortened: true },
+        }
+    }
+
+    pub(super) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Puts another stream in the place of this one, as TLS does. What came before it in the clear was not sent
+    /// by the peer that TLS proves, so there must be none.
+    pub(super) fn replace(self, change: impl FnOnce(Stream) -> io::Result<Stream>) -> io::Result<Channel> {
+        if !self.held.is_empty() || self.unread > 0 || self.continued {
+            return Err(not_understood("more than a greeting came before TLS"));
+        }
+        Ok(Channel { stream: change(self.stream)?, ..self })
+    }
+
+    /// Changes the limit, from the next exchange on.
+    pub(super) fn set_limit(&mut self, limit: Duration) {
+        self.limit.whole = limit;
+        self.limit.shortened = true;
+    }
+
+    /// Begins an exchange and sends a command, which `write` appends to the buffer it is given.
+    pub(super) fn command(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        self.begin()?;
+        self.send(write)
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        if self.unread > 0 || self.continued {
+            self.discard()?;
+        }
+        // A server that ends a connection says why unasked; the next packet read is that one.
+        let unasked = self.read.get(self.held.start + HEADER).filter(|_| !self.held.is_empty());
+        if unasked.is_some_and(|first| *first != ERROR) {
+            return Err(not_understood("more came than was asked for"));
+        }
+        self.number = 0;
+        self.limit.begin(&self.stream)
+    }
+
+    /// Sends a packet within an exchange.
+    pub(super) fn send(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        self.write.clear();
+        self.write.extend_from_slice(&[0; HEADER]);
+        write(&mut self.write);
+        let sent = self.send_buffer();
+        if self.write.capacity() > WRITE_BUFFER {
+            self.write = Vec::new();
+        }
+        match sent.map_err(|error| (error.kind(), error)) {
+            // Who ends a connection may have said why before.
+            Err((io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset, error)) => {
+                self.fill().map_err(|_| error)
+            }
+            Err((_, error)) => Err(error),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn send_buffer(&mut self) -> io::Result<()> {
+        let length = self.write.len() - HEADER;
+        if length >= LONGEST {
+            return self.send_parts();
+        }
+        self.write[..HEADER].copy_from_slice(&header(length, self.number));
+        self.number = self.number.wrapping_add(1);
+        write_all(&mut self.stream, &self.write, &mut self.limit)
+    }
+
+    /// Sends a payload that needs several packets; the last of them is shorter than the longest, perhaps empty.
+    fn send_parts(&mut self) -> io::Result<()> {
+        let mut rest = &self.write[HEADER..];
+        loop {
+            let (part, after) = rest.split_at(rest.len().min(LONGEST));
+            write_all(&mut self.stream, &header(part.len(), self.number), &mut self.limit)?;
+            write_all(&mut self.stream, part, &mut self.limit)?;
+            self.number = self.number.wrapping_add(1);
+            if part.len() < LONGEST {
+                return Ok(());
+            }
+            rest = after;
+        }
+    }
+
+    /// Reads the next packet.
+    #[inline]
+    pub(super) fn next(&mut self) -> io::Result<Packet<'_>> {
+        if self.unread > 0 || self.continued {
+            self.discard()?;
+        }
+        let (length, in_order) = self.read_header()?;
+        let most = length.min(READ_BUFFER - HEADER);
+        self.hold(most)?;
+        let start = self.held.start;
+        self.held.start += most;
+        self.unread = length - most;
+        self.continued = length == LONGEST;
+        let body = &self.read[start..start + most];
+        // An error may come unasked, without regard to the exchange it ends.
+        if !in_order && body.first() != Some(&ERROR) {
+            return Err(not_understood("its packets are out of order"));
+        }
+        Ok(Packet { body, length })
+    }
+
+    /// Reads what is left of the present packet, and those that continue it.
+    #[cold]
+    fn discard(&mut self) -> io::Result<()> {
+        loop {
+            while self.unread > 0 {
+                if self.held.is_empty() {
+                    self.fill()?;
+                }
+                let passed = self.unread.min(self.held.len());
+                self.held.start += passed;
+                self.unread -= passed;
+            }
+            if !self.continued {
+                return Ok(());
+            }
+            let (length, in_order) = self.read_header()?;
+            if !in_order {
+                return Err(not_understood("its packets are out of order"));
+            }
+            self.unread = length;
+            self.continued = length == LONGEST;
+        }
+    }
+
+    /// Reads a packet's header: the length of its payload, and whether it has the number that was due.
+    #[inline]
+    fn read_header(&mut self) -> io::Result<(usize, bool)> {
+        self.hold(HEADER)?;
+        let header = &self.read[self.held.start..self.held.start + HEADER];
+        let length = usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
+        let in_order = header[3] == self.number;
+        self.number = header[3].wrapping_add(1);
+        self.held.start += HEADER;
+        Ok((length, in_order))
+    }
+
+    /// Sees that so many bytes are held; they fit in the buffer.
+    #[inline]
+    fn hold(&mut self, bytes: usize) -> io::Result<()> {
+        while self.held.len() < bytes {
+            self.fill()?;
+        }
+        Ok(())
+    }
+
+    /// Reads as much as there is and fits, at least one byte.
+    fn fill(&mut self) -> io::Result<()> {
+        if self.held.start > 0 {
+            self.read.copy_within(self.held.clone(), 0);
+            self.held = 0..self.held.len();
+        }
+        loop {
+            self.limit.look(&self.stream)?;
+            match self.stream.read(&mut self.read[self.held.end..]) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(bytes) => {
+                    self.held.end += bytes;
+                    return Ok(());
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Limit {
+    fn begin(&mut self, stream: &Stream) -> io::Result<()> {
+        if std::mem::take(&mut self.shortened) {
+            stream.set_limit(self.whole)?;
+        }
+        self.begun = Instant::now();
+        self.fresh = true;
+        Ok(())
+    }
+
+    /// Looks at the time that is left before the socket is asked for something. Setting the socket's own limit
+    /// costs a call of the kernel, so that is left out while it would change it by less than a sixteenth.
+    #[inline]
+    fn look(&mut self, stream: &Stream) -> io::Result<()> {
+        if self.whole.is_zero() || std::mem::take(&mut self.fresh) {
+            return Ok(());
+        }
+        let left = self.whole.saturating_sub(self.begun.elapsed());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        if self.shortened || left < self.whole - self.whole / 16 {
+            self.shortened = true;
+            stream.set_limit(left)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes everything. The first call counts as begun with the exchange, and the answer's first read after it too:
+/// a statement that was taken in one piece has cost no time worth a look at the clock.
+fn write_all(stream: &mut Stream, mut bytes: &[u8], limit: &mut Limit) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match stream.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if !bytes.is_empty() {
+            limit.fresh = false;
+            limit.look(stream)?;
+        }
+    }
+    Ok(())
+}
+
+fn header(length: usize, number: u8) -> [u8; HEADER] {
+    let [low, middle, high, ..] = length.to_le_bytes();
+    [low, middle, high, number]
+}
+
+/// The error of a peer that does not keep to the protocol.
+pub(super) fn not_understood(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the server's answer is not understood: {what}"))
+}
