@@ -26,6 +26,7 @@ pub mod export;
 pub mod http;
 pub mod inventory;
 pub mod journal;
+mod process;
 pub mod record;
 pub mod run;
 pub mod sample;

@@ -10,8 +10,15 @@ use std::cell::UnsafeCell;
 use std::io;
 use std::num::NonZeroU64;
 use std::os::fd::BorrowedFd;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use nix::libc;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
+use nix::unistd::{getpid, getppid};
 
 pub(crate) use aio::Aio;
 pub(crate) use buffers::{Aligned, Buffers};
@@ -61,6 +68,14 @@ fn outcome(number: i64) -> io::Result<usize> {
     usize::try_from(number).map_err(|_| io::Error::from_raw_os_error(i32::try_from(-number).unwrap_or(0)))
 }
 
+/// Counters at 0 that take no memory until they are written: the kernel gives pages of zeros when they are touched,
+/// which writing the zeros one by one would do at once.
+pub(crate) fn zeroed_counters(length: usize) -> Box<[AtomicU64]> {
+    let zeroed = Box::<[AtomicU64]>::new_zeroed_slice(length);
+    // SAFETY: all bytes zero are a valid AtomicU64: it has the representation of a u64, and there they are 0.
+    unsafe { zeroed.assume_init() }
+}
+
 /// The remainder of a division, by the 64-bit divide instruction of the CPU whatever the size of the operands.
 ///
 /// On x86-64 LLVM turns `%` into a test for small operands with a 32-bit division, which is up to twice as fast
@@ -90,6 +105,53 @@ pub(crate) fn remainder_64(dividend: u64, divisor: NonZeroU64) -> u64 {
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn remainder_64(dividend: u64, divisor: NonZeroU64) -> u64 {
     dividend % divisor
+}
+
+/// Has a command, once it is started, asked to end (SIGTERM) when the thread that started it ends, however that
+/// ends: not even a kill between fork and exec leaves it behind. A changed account does not undo it, for the standard
+/// library changes that before.
+pub(crate) fn end_with_this_thread(command: &mut Command) {
+    let parent = getpid();
+    let in_child = move || {
+        set_pdeathsig(Some(Signal::SIGTERM))?;
+        // The signal is not sent for a parent that was gone before.
+        if getppid() == parent { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
+    };
+    // SAFETY: between fork and exec only system calls are made: nothing is allocated, no lock is taken, and the error
+    // needs no memory. There is no safe way to have something done there.
+    unsafe { command.pre_exec(in_child) };
+}
+
+/// Sets the nice value of the calling thread and of all that it starts from now on.
+pub(crate) fn set_nice(nice: i32) -> io::Result<()> {
+    // SAFETY: the call takes three numbers and touches no memory of this process. The standard library and nix have
+    // no wrapper of it.
+    let failed = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
+    if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A class of input and output priority (ioprio_set(2)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IoClass {
+    /// Follows from the nice value.
+    None = 0,
+    /// Eight levels.
+    BestEffort = 2,
+    /// Only when nobody else wants the disk.
+    Idle = 3,
+}
+
+/// Sets the priority of the input and output of the calling thread and of all that it starts from now on.
+pub(crate) fn set_io_priority(class: IoClass, level: u8) -> io::Result<()> {
+    /// One process, or thread: `IOPRIO_WHO_PROCESS`.
+    const PROCESS: i32 = 1;
+    /// The class stands above this many bits: `IOPRIO_CLASS_SHIFT`.
+    const SHIFT: i32 = 13;
+    let priority = ((class as i32) << SHIFT) | i32::from(level);
+    // SAFETY: the call takes three numbers and touches no memory of this process. Neither the C library nor nix has
+    // a wrapper of it.
+    let failed = unsafe { libc::syscall(libc::SYS_ioprio_set, PROCESS, 0, priority) };
+    if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Stores into each word how many words are left, in order, with the instructions that GCC makes of sysbench 1.0.20.

@@ -19,6 +19,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("journal", ""),
     ("text", ""),
     ("units", ""),
+    ("process", "units"),
     ("record", "units"),
     ("config", "record units"),
     ("sample", "units"),
@@ -26,14 +27,17 @@ const LAYERS: &[(&str, &str)] = &[
     ("store", "record units"),
     ("schedule", "units"),
     ("analysis", "record"),
-    ("driver", "record units"),
-    ("target", "record units"),
+    ("driver", "record units system"),
+    ("target", "process record system units"),
     ("workloads", "config driver record system target units"),
-    ("run", "analysis config driver journal record sample schedule store target text units workloads"),
+    (
+        "run",
+        "analysis config driver journal process record sample schedule store system target text units workloads",
+    ),
     ("export", "inventory record run sample store units"),
     ("http", "config export inventory journal record run sample schedule store text units workloads"),
     ("daemon", "config exit export http inventory journal record run sample schedule store units workloads"),
-    ("cli", "config daemon exit http inventory journal record run store text units workloads"),
+    ("cli", "config daemon exit http inventory journal record run store target text units workloads"),
 ];
 
 fn root() -> PathBuf {

@@ -564,12 +564,12 @@ fn on_a_held_row(changes: Value, access: impl FnOnce(&Access) -> Access) -> Opti
     parameters.extend(changes.as_object().unwrap().clone());
     let case = workload("oltp_write_only", Value::Object(parameters));
     prepare(case.as_ref(), &mut host.at);
-    let mut holder = Client::connect(&host.at.access).unwrap();
+    let mut holder = Client::connect(host.access()).unwrap();
     holder.query("BEGIN").unwrap();
     holder.query("UPDATE sbtest1 SET pad = 'held' WHERE id = 1").unwrap();
-    let result = measure(case.as_ref(), &access(&host.at.access));
+    let result = measure(case.as_ref(), &access(host.access()));
     let waiting = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'UPDATE%'";
-    assert_eq!(value(&host.at.access, waiting), "0", "no statement of the load is left on the server");
+    assert_eq!(value(host.access(), waiting), "0", "no statement of the load is left on the server");
     holder.close();
     Some((result, host))
 }

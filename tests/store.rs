@@ -124,6 +124,7 @@ fn case_of(run: RunId, suite: &str, index: u32, start: Timestamp) -> CaseRecord 
         stage_seconds: BTreeMap::from([(Stage::WarmUp, 10.000_000_1), (Stage::Measure, 60.3)]),
         result: Some(result(&mut random)),
         target_facts: BTreeMap::from([("version".to_owned(), "8.4.6".to_owned())]),
+        limits: BTreeMap::new(),
         notes: vec!["swap 0".to_owned()],
     }
 }

@@ -8,6 +8,7 @@ mod list;
 mod local;
 mod plan;
 mod run;
+mod scratch;
 mod serve;
 mod show;
 mod source;
@@ -91,6 +92,8 @@ enum Command {
     List(list::List),
     /// A finished run, or one of its cases in full
     Show(show::Show),
+    /// What benchd owns where, with sizes; and its removal
+    Scratch(scratch::Scratch),
     /// Internal: one run, on standard input and output
     #[command(hide = true)]
     Worker(worker::Worker),
@@ -112,6 +115,7 @@ pub fn execute(arguments: Arguments) -> Result<Exit> {
         Command::Cancel(cancel) => cancel.execute(&common),
         Command::List(list) => list.execute(&common),
         Command::Show(show) => show.execute(&common),
+        Command::Scratch(scratch) => scratch.execute(&common),
         Command::Worker(worker) => worker.execute(),
     }
 }

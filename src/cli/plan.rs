@@ -44,6 +44,7 @@ fn guards(config: &Config, plan: &RunPlan) -> Result<Vec<GuardCheck>> {
         targets: &config.targets,
         plan,
         now: Timestamp::now(),
+        stuck: &[],
     }))
 }
 

@@ -123,6 +123,7 @@ impl Run {
         let suite = self.suite_of(&config)?;
         crate::journal::start(crate::journal::Sink::Stderr, log::LevelFilter::Error)?;
         let runner = local::runner(&config)?;
+        runner.recover(&config.targets).await;
         let name = suite.name.clone();
         let accepted =
             runner.start(self.start(suite, &config)).map_err(|refused| refusal(&name, &refused))?;

@@ -135,6 +135,10 @@ fn describe_case(case: &CaseView) -> String {
     if !case.target_facts.is_empty() {
         line("target", facts(&case.target_facts));
     }
+    if !case.limits.is_empty() {
+        let limits = case.limits.iter().map(|(name, value)| format!("{name} {value}"));
+        line("limits", limits.collect::<Vec<_>>().join(", "));
+    }
     line("parameters", parameters(case));
     for note in &case.notes {
         line("note", note.clone());

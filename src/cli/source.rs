@@ -58,7 +58,7 @@ impl Source {
     }
 }
 
-fn nothing_there(path: &Path) -> anyhow::Error {
+pub(super) fn nothing_there(path: &Path) -> anyhow::Error {
     Ended::because(
         Exit::Unreachable,
         format!(

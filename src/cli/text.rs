@@ -24,4 +24,4 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<Exit> {
     print(&text)
 }
 
-pub(crate) use crate::text::{or_dash, took};
+pub(crate) use crate::text::{local_time, or_dash, table, took};

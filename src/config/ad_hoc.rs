@@ -30,12 +30,15 @@ pub fn ad_hoc(
 ) -> Result<Suite, Vec<Problem>> {
     let targets: Targets =
         config.targets.iter().map(|(name, target)| (name.clone(), Some(target.clone()))).collect();
-    let context = Context { catalogue, cpus, targets: &targets };
+    let context = Context { catalogue, cpus, targets: &targets, profiles: &config.profiles };
     let mut found = Findings::default();
     let mut arguments = Arguments { text: String::new() };
     let node =
         arguments.benchmark(workload, keys, &catalogue.defaults(workload).unwrap_or_default(), &mut found);
     let mut suite = Suite { name: AD_HOC.to_owned(), ..Suite::default() };
+    if let Some(limits) = config.profiles.get(&suite.profile) {
+        suite.limits = limits.clone();
+    }
     let rules = Rules { profile: suite.profile, target: None };
     if let Some(benchmark) = Benchmark::read(&node, &rules, context, &mut found) {
         suite.cases = benchmark.cases(&rules, context, &mut found);

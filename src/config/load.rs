@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::Config;
 use super::catalogue::Catalogue;
+use super::limits::{default_profiles, read_profiles};
 use super::problem::Problem;
 use super::read::Section;
 use super::sections::{Sample, Server, Store};
@@ -145,7 +146,7 @@ fn resolve(
 ) -> Result<Loaded, Vec<Problem>> {
     let root = join(&files, &mut found);
     let (mut config, targets) = sections(&root, &mut found);
-    let context = Context { catalogue, cpus, targets: &targets };
+    let context = Context { catalogue, cpus, targets: &targets, profiles: &config.profiles };
     config.suites = read_suites(&names_of(&root, "suite"), context, &mut found);
     if !found.mistakes.is_empty() {
         return Err(files.problems(found.mistakes));
@@ -175,6 +176,7 @@ fn sections(root: &Node, found: &mut Findings) -> (Config, Targets) {
         server: Server::default(),
         store: Store::default(),
         sample: Sample::default(),
+        profiles: default_profiles(),
         targets: BTreeMap::new(),
         suites: BTreeMap::new(),
     };
@@ -187,6 +189,9 @@ fn sections(root: &Node, found: &mut Findings) -> (Config, Targets) {
         }
         if let Some(node) = section.get("sample") {
             config.sample = Sample::read(node, section.found);
+        }
+        if let Some(node) = section.get("profile") {
+            config.profiles = read_profiles(node, section.found);
         }
         for tables in ["target", "suite"] {
             if let Some(node) = section.get(tables) {

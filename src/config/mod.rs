@@ -9,6 +9,7 @@ mod ad_hoc;
 mod benchmark;
 mod catalogue;
 mod directory;
+mod limits;
 mod load;
 mod matrix;
 mod preset;
@@ -29,6 +30,7 @@ pub use ad_hoc::ad_hoc;
 pub use benchmark::Case;
 pub use catalogue::{Catalogue, Needs, ParameterError};
 pub use directory::DirectoryTarget;
+pub use limits::{Cpus, IoPriority, Limits, Profiles};
 pub use load::{Loaded, MAIN_FILE, built_in, load};
 pub use preset::presets;
 pub use problem::Problem;
@@ -47,6 +49,8 @@ pub struct Config {
     pub store: Store,
     /// `[sample]`.
     pub sample: Sample,
+    /// `[profile.NAME]`.
+    pub profiles: Profiles,
     /// `[target.NAME]`, the built-in ones among them.
     pub targets: BTreeMap<String, Target>,
     /// `[suite.NAME]` of all suites that are enabled, the built-in ones among them.

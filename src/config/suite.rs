@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::benchmark::{Benchmark, Case, Rules};
 use super::catalogue::Catalogue;
+use super::limits::{Limits, Profiles};
 use super::preset;
 use super::read::{Section, Wrong, between, instead, not_zero, read_word, word};
 use super::source::{Findings, Mistake};
@@ -96,6 +97,8 @@ pub struct Suite {
     pub on_failure: OnFailure,
     /// The longest planned length of a run; `None` is no limit.
     pub max_duration: Option<Span>,
+    /// How much of the host its load may take, by its profile.
+    pub limits: Limits,
     /// The cases of all its benchmarks, in order.
     pub cases: Vec<Case>,
 }
@@ -115,6 +118,7 @@ impl Default for Suite {
             rounds: 1,
             on_failure: OnFailure::Continue,
             max_duration: None,
+            limits: Limits::default(),
             cases: Vec::new(),
         }
     }
@@ -127,6 +131,7 @@ pub(super) struct Context<'a> {
     /// CPUs of the host, of which `threads = "50%"` is a share.
     pub(super) cpus: u32,
     pub(super) targets: &'a Targets,
+    pub(super) profiles: &'a Profiles,
 }
 
 /// Reads every `[suite.NAME]` that is enabled.
@@ -170,6 +175,9 @@ impl Suite {
         section.end();
         if !enabled {
             return None;
+        }
+        if let Some(limits) = context.profiles.get(&suite.profile) {
+            suite.limits = limits.clone();
         }
         let rules = Rules { profile: suite.profile, target };
         suite.cases = benchmarks.map_or_else(Vec::new, |from| from.cases(node, &rules, context, found));

@@ -44,6 +44,14 @@ pub enum Target {
 }
 
 impl Target {
+    /// It as a throw-away server, if that is what it is.
+    pub const fn scratch(&self) -> Option<&ScratchTarget> {
+        match self {
+            Target::Scratch(scratch) => Some(scratch),
+            Target::Server(_) | Target::Directory(_) => None,
+        }
+    }
+
     /// Its kind.
     pub const fn kind(&self) -> TargetKind {
         match self {

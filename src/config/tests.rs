@@ -104,9 +104,16 @@ fn the_examples_of_the_shipped_file_are_valid_and_name_the_defaults() {
 fn the_shipped_file_has_every_key() {
     let text = uncommented(&["#", "#| "]);
     let written: toml::Table = text.parse().unwrap();
-    for table in
-        ["server", "store", "sample", "target.main", "target.scratch", "target.files", "suite.example"]
-    {
+    for table in [
+        "server",
+        "store",
+        "sample",
+        "profile.canary",
+        "target.main",
+        "target.scratch",
+        "target.files",
+        "suite.example",
+    ] {
         let kind = match table {
             "target.main" => "kind = \"server\"\nsocket = \"/s\"\n",
             "target.scratch" => "kind = \"scratch\"\n",

@@ -35,6 +35,7 @@ pub(crate) use configuration::cpus;
 pub use configuration::load;
 pub(crate) use parts::{open_store, runner, start_sampler};
 pub use scheduler::check_schedules;
+pub(crate) use settings::state_directory;
 pub use signals::{EndSignal, end_signal};
 
 /// The active run may take so long to clean up after the daemon was asked to end.
@@ -89,10 +90,13 @@ pub fn serve(loaded: Loaded, options: ServeOptions) -> Result<Exit> {
     }
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the event loop")?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let daemon = Daemon::start(began, loaded.config, &options).await?;
         daemon.work(options.run_now).await
-    })
+    });
+    // What the kernel holds is not waited for.
+    runtime.shutdown_background();
+    ended
 }
 
 impl Daemon {

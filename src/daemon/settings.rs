@@ -36,7 +36,7 @@ pub(super) fn store_limits(config: &Config) -> Limits {
 }
 
 /// Benchd's own files beside the store.
-pub(super) fn state_directory(store: &Path) -> PathBuf {
+pub(crate) fn state_directory(store: &Path) -> PathBuf {
     store.parent().map_or_else(|| PathBuf::from("."), Path::to_owned)
 }
 

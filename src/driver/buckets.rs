@@ -3,9 +3,12 @@
 //! Buckets are laid out as in HdrHistogram (Tene): powers of two, each divided evenly, so that a bucket is at most
 //! a fixed share of the times in it wide.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use hdrhistogram::Histogram;
 
 use super::tally::Count;
+use crate::system;
 
 /// How finely times are told apart, and up to which. Longer ones count in the last bucket, and as overflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +22,7 @@ pub struct Layout {
 #[derive(Debug, Default)]
 pub struct Buckets {
     layout: Layout,
-    counts: Box<[Count]>,
+    counts: Box<[AtomicU64]>,
     overflow: Count,
 }
 
@@ -72,10 +75,9 @@ impl Layout {
 }
 
 impl Buckets {
-    /// Empty buckets; nothing is allocated after this.
+    /// Empty buckets; nothing is allocated after this, and memory is used only where times are counted.
     pub fn new(layout: Layout) -> Buckets {
-        let counts = std::iter::repeat_with(Count::default).take(layout.len()).collect();
-        Buckets { layout, counts, overflow: Count::default() }
+        Buckets { layout, counts: system::zeroed_counters(layout.len()), overflow: Count::default() }
     }
 
     /// Counts one time.
@@ -86,7 +88,8 @@ impl Buckets {
         }
         let index = self.layout.index(time.min(self.layout.highest));
         if let Some(count) = self.counts.get(index) {
-            count.add_one();
+            // One writer: no other count can be lost in between.
+            count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         }
     }
 
@@ -102,7 +105,7 @@ impl Buckets {
 
     /// Adds the counts to `sum`, which has as many buckets.
     pub(super) fn add_to(&self, sum: &mut [u64]) {
-        sum.iter_mut().zip(&self.counts).for_each(|(sum, count)| *sum += count.get());
+        sum.iter_mut().zip(&self.counts).for_each(|(sum, count)| *sum += count.load(Ordering::Relaxed));
     }
 }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::inventory::{Filesystem, Hardware};
 use crate::record::{CaseRecord, Profile, RunRecord};
-use crate::run::{LiveCase, SuiteCounters};
+use crate::run::{LeftOver, LiveCase, SuiteCounters};
 use crate::sample::{Peak, Sample, SelfProcess};
 use crate::store;
 use crate::units::Span;
@@ -38,6 +38,8 @@ pub struct Snapshot {
     pub blocked_runs: Vec<(String, u64)>,
     /// Runs ended, by guard; each guard that can end a run of a configured suite is there.
     pub aborted_runs: Vec<(String, u64)>,
+    /// What earlier runs left and was ended or removed, by kind.
+    pub left_over: BTreeMap<LeftOver, u64>,
     /// Runs that wait.
     pub queue_length: usize,
     /// The last result of each configured case.

@@ -14,7 +14,7 @@ use crate::record::{
     CaseRecord, CaseResult, Errors, Event, Failure, Generator, Interval, LIVE_BUCKETS_SECONDS, Load,
     LoadModel, Outcome, Percentiles, Profile, RunId, RunRecord, Stage, Statements, Steady, Trigger,
 };
-use crate::run::{Begun, Live, SuiteCounters};
+use crate::run::{Begun, LeftOver, Live, SuiteCounters};
 use crate::sample::{
     Cpu, CpuTimes, DeviceFilter, Disk, Load as LoadAverage, Measure, Memory, Moment, Network, Peak, Pressure,
     Reading, Root, Sample, Sampler, SelfProcess, Settings, Tcp, Traffic, Vmstat,
@@ -109,6 +109,7 @@ fn case(name: &str, target: Option<&str>, model: LoadModel) -> LastResult {
         stage_seconds: BTreeMap::new(),
         result: Some(result(model)),
         target_facts: BTreeMap::new(),
+        limits: BTreeMap::new(),
         notes: Vec::new(),
     };
     LastResult { profile: Profile::Canary, record }
@@ -384,6 +385,7 @@ fn full() -> Snapshot {
         "clocksource",
     ];
     Snapshot {
+        left_over: BTreeMap::from([(LeftOver::Server, 1)]),
         build: Build {
             version: "1.0.0".to_owned(),
             revision: "0a1b2c3".to_owned(),
@@ -613,6 +615,7 @@ fn what_is_not_known_is_absent_and_what_is_never_absent_is_there() {
         "benchd_host_info",
         "benchd_load_cpu_seconds_total",
         "benchd_queue_length",
+        "benchd_recovered_leftovers_total",
         "benchd_sampler_missed_samples_total",
         "benchd_sampler_samples_total",
         "benchd_store_records",

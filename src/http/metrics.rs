@@ -136,6 +136,7 @@ async fn snapshot(shared: &Shared, patience: Duration) -> Snapshot {
             guards::DEADLINE.to_owned(),
             sum(&counters, guards::DEADLINE, |one| &one.aborted),
         )],
+        left_over: services.runner.left_over(),
         queue_length: services.runner.queue_length(),
         results: results(&config, &history),
         live: measured(&live),

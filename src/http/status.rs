@@ -49,7 +49,8 @@ pub(super) fn alarm(shared: &Shared) -> Option<String> {
     let reload = (!services.reloaded.borrow().successful).then(|| {
         "the last reload was refused; the configuration before it is in force: benchd check".to_owned()
     });
-    ready.or_else(|| services.store.status().alarm).or(reload)
+    let stuck = services.runner.stuck().into_iter().next().map(|what| format!("no run starts: {what}"));
+    ready.or_else(|| services.store.status().alarm).or(stuck).or(reload)
 }
 
 /// The guards of each suite that do not hold now.

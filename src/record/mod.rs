@@ -184,6 +184,9 @@ pub struct CaseRecord {
     /// Facts of the target that explain the numbers: flavour, version, options read back.
     #[serde(default)]
     pub target_facts: BTreeMap<String, String>,
+    /// How much of the host the load was held to: by the limit's name its value, or why it did not hold.
+    #[serde(default)]
+    pub limits: BTreeMap<String, String>,
     /// Warnings about how far the numbers can be trusted.
     #[serde(default)]
     pub notes: Vec<String>,

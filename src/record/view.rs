@@ -51,6 +51,9 @@ pub struct CaseView {
     pub stage_seconds: BTreeMap<Stage, f64>,
     /// Facts of the target.
     pub target_facts: BTreeMap<String, String>,
+    /// How much of the host the load was held to, and what of it did not hold and why.
+    #[serde(default)]
+    pub limits: BTreeMap<String, String>,
     /// Warnings about how far the numbers can be trusted.
     pub notes: Vec<String>,
     /// What was measured.
@@ -195,6 +198,7 @@ impl From<CaseRecord> for CaseView {
             parameters: record.parameters,
             stage_seconds: record.stage_seconds,
             target_facts: record.target_facts,
+            limits: record.limits,
             notes: record.notes,
             result: record.result.map(ResultView::from),
         }

@@ -32,6 +32,11 @@ pub struct WorkerLink {
 
 /// The process behind a stream.
 pub trait WorkerProcess: Send {
+    /// Its id, when it is a process of this host that has not been waited for.
+    fn id(&self) -> Option<u32> {
+        None
+    }
+
     /// Ends the worker and all it started, at once.
     fn kill(&mut self);
 
@@ -80,8 +85,12 @@ impl Launcher for ChildLauncher {
 }
 
 impl WorkerProcess for Child {
+    fn id(&self) -> Option<u32> {
+        Child::id(self)
+    }
+
     fn kill(&mut self) {
-        let group = self.id().and_then(|pid| i32::try_from(pid).ok()).map(Pid::from_raw);
+        let group = Child::id(self).and_then(|pid| i32::try_from(pid).ok()).map(Pid::from_raw);
         if let Some(Err(error)) = group.map(|group| killpg(group, Signal::SIGKILL)) {
             log::warn!("kill the process group of the worker: {error}");
         }

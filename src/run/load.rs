@@ -5,6 +5,7 @@ use std::io::{BufRead, Write};
 use anyhow::{Context, Result};
 
 use super::emit::Emitter;
+use super::limits::{self, Stamp};
 use super::protocol::{FromLoad, Hello, LoadEnd, LoadFailure, LoadRequest, ToLoad, read_line};
 use crate::driver::{DriveError, Stop};
 use crate::record::CaseResult;
@@ -21,9 +22,10 @@ pub fn serve_load(
     let emitter = Emitter::start(output)?;
     emitter.send(FromLoad::Hello(Hello::here()))?;
     let request = receive(&mut input)?;
+    let limits = limits::apply(&request.limits);
     let stop = Stop::new();
     stop_at_end_of(input, stop.clone())?;
-    let end = execute(&request, &stop, &emitter);
+    let end = LoadEnd { limits, ..execute(&request, &stop, &emitter) };
     emitter.send(FromLoad::Ended(Box::new(end)))?;
     emitter.finish()
 }
@@ -67,7 +69,7 @@ fn execute(request: &LoadRequest, stop: &Stop, emitter: &Emitter<FromLoad>) -> L
         emitter.offer(FromLoad::Observed(Box::new(observed)));
     });
     match outcome {
-        Ok(result) => LoadEnd { result: Some(result), failure: None },
+        Ok(result) => LoadEnd { result: Some(result), failure: None, limits: Stamp::new() },
         Err(error) => ended_by(error),
     }
 }
@@ -78,7 +80,7 @@ fn failed(reason: &str, error: &anyhow::Error) -> LoadEnd {
 
 fn ended(reason: &str, message: String, result: Option<CaseResult>) -> LoadEnd {
     let failure = LoadFailure { stopped: reason == "stopped", reason: reason.to_owned(), message };
-    LoadEnd { result, failure: Some(failure) }
+    LoadEnd { result, failure: Some(failure), limits: Stamp::new() }
 }
 
 /// The result of the part before the end is kept.

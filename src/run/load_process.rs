@@ -1,7 +1,9 @@
 //! A load process as the worker sees it: started, listened to, and ended within two seconds when it must end.
 
+use std::collections::BTreeSet;
 use std::io::{BufReader, Write as _};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -9,12 +11,18 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::launch::OWN_PROGRAM;
+use super::ledger::{self, Part};
+use super::limits::Stamp;
 use super::protocol::{FromLoad, Hello, LoadEnd, LoadRequest, ToLoad, read_line};
 use crate::driver::{Observed, Stop};
-use crate::record::{CaseResult, Failure, Stage};
+use crate::record::{CaseResult, Failure, RunId, Stage};
 
 /// After a stop the load may answer so long; then it is killed. No new request is sent within two seconds.
 const STOP_LIMIT: Duration = Duration::from_millis(1500);
+/// A process that was killed is gone within this time, unless the kernel holds it.
+const KILL_LIMIT: Duration = Duration::from_secs(1);
+/// Reason of the failure of a case whose load process the kernel does not let end; nothing runs after it.
+pub(super) const STUCK: &str = "stuck";
 /// How often the stop is looked for while the load is silent.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -22,6 +30,8 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) struct LoadReport {
     pub(super) result: Option<CaseResult>,
     pub(super) failure: Option<Failure>,
+    /// What of the limits held for it.
+    pub(super) limits: Stamp,
 }
 
 impl LoadReport {
@@ -34,20 +44,28 @@ impl LoadReport {
     }
 }
 
+/// Where a load process is remembered, and for which run. It is forgotten by whoever asked for the run: the disk may
+/// stand still, and the end of a run does not wait for it here.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub(super) state: &'a Path,
+    pub(super) run: RunId,
+}
+
 /// Starts a load process, tells what it observes, and waits for its end.
 pub(super) fn run(
     request: LoadRequest,
+    known: Known<'_>,
     stop: &Stop,
     observe: &mut dyn FnMut(Observed) -> Result<()>,
 ) -> Result<LoadReport> {
-    let mut load = Load::start(request)?;
-    match load.follow(stop, observe) {
-        Ok(Some(end)) => load.end().map(|_| report(end)),
-        Ok(None) => bail!("the load process ended without a result: {}", load.end()?),
-        Err(error) => {
-            load.kill()?;
-            Err(error)
-        }
+    let mut load = Load::start(request, known)?;
+    let followed = load.follow(stop, observe);
+    let ended = if followed.is_ok() { load.end()? } else { load.kill()? };
+    let Some(how) = ended else { return Ok(load.stuck()) };
+    match followed? {
+        Some(end) => Ok(report(end)),
+        None => bail!("the load process ended without a result: {how}"),
     }
 }
 
@@ -57,7 +75,7 @@ fn report(end: LoadEnd) -> LoadReport {
         reason: failure.reason,
         message: failure.message,
     });
-    LoadReport { result: end.result, failure }
+    LoadReport { result: end.result, failure, limits: end.limits }
 }
 
 struct Load {
@@ -67,7 +85,7 @@ struct Load {
 }
 
 impl Load {
-    fn start(request: LoadRequest) -> Result<Load> {
+    fn start(request: LoadRequest, known: Known<'_>) -> Result<Load> {
         let mut process = Command::new(OWN_PROGRAM)
             .arg0("benchd")
             .args(["worker", "--load"])
@@ -78,6 +96,7 @@ impl Load {
         let mut input = process.stdin.take().context("the load process has no input")?;
         let output = process.stdout.take().context("the load process has no output")?;
         let messages = listen(output)?;
+        ledger::remember(known.state, Part::Load, process.id(), known.run, BTreeSet::new())?;
         for message in [ToLoad::Hello(Hello::here()), ToLoad::Case(Box::new(request))] {
             super::protocol::write_line(&mut input, &message)?;
         }
@@ -113,21 +132,40 @@ impl Load {
     }
 
     /// Closes the input, which ends the load, and reaps it; one that does not end is killed.
-    fn end(&mut self) -> Result<String> {
+    fn end(&mut self) -> Result<Option<String>> {
         self.input = None;
+        match self.wait(STOP_LIMIT)? {
+            Some(how) => Ok(Some(how)),
+            None => self.kill(),
+        }
+    }
+
+    /// Kills the load and reaps it; `None` when the kernel does not let it end.
+    fn kill(&mut self) -> Result<Option<String>> {
+        self.process.kill().context("kill the load process")?;
+        self.wait(KILL_LIMIT)
+    }
+
+    fn wait(&mut self, limit: Duration) -> Result<Option<String>> {
         let since = Instant::now();
-        while since.elapsed() < STOP_LIMIT {
-            if let Some(status) = self.process.try_wait().context("wait for the load process")? {
-                return Ok(status.to_string());
+        loop {
+            let status = self.process.try_wait().context("wait for the load process")?;
+            if status.is_some() || since.elapsed() > limit {
+                return Ok(status.map(|status| status.to_string()));
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        self.kill()
     }
 
-    fn kill(&mut self) -> Result<String> {
-        self.process.kill().context("kill the load process")?;
-        self.process.wait().map(|status| status.to_string()).context("wait for the load process")
+    /// What there is to say of a load that was killed and is still there. It stays remembered.
+    fn stuck(&self) -> LoadReport {
+        let message = format!(
+            "load process {} was killed and is still there, stuck in the kernel: no request is sent any more, and no \
+             run starts before it is gone",
+            self.process.id()
+        );
+        let failure = Failure { stage: Stage::Measure, reason: STUCK.to_owned(), message };
+        LoadReport { result: None, failure: Some(failure), limits: Stamp::new() }
     }
 }
 

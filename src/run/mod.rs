@@ -13,7 +13,9 @@ mod emit;
 pub mod guards;
 mod host_series;
 mod launch;
+mod ledger;
 mod life;
+mod limits;
 mod live;
 mod load;
 mod load_process;
@@ -24,6 +26,7 @@ mod reach;
 mod recover;
 mod request;
 mod runner;
+mod stuck;
 mod supervise;
 mod targets;
 mod words;
@@ -39,6 +42,9 @@ pub use protocol::{CaseRequest, FromWorker, LINE_LIMIT, RunRequest, TargetReques
 pub use queue::{
     Accepted, ActiveRun, CancelError, Counters, Follow, QueuedRun, Refused, Start, SuiteCounters,
 };
+pub(crate) use reach::server_access;
+pub use recover::LeftOver;
 pub use runner::{Runner, RunnerParts};
+pub(crate) use targets::LEDGER as SCHEMAS;
 pub use words::line;
 pub use worker::serve_worker;

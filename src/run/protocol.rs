@@ -12,8 +12,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::recover::LeftOver;
+use crate::config::Limits;
 use crate::driver::Observed;
-use crate::record::{CaseRecord, CaseResult, Event, Failure, Parameters, RunId};
+use crate::record::{CaseRecord, CaseResult, Event, Failure, Parameters, Profile, RunId};
 use crate::target::{Access, DirectoryOptions, ScratchOptions, Way};
 
 /// Longest line either side accepts, in bytes.
@@ -73,6 +75,10 @@ pub struct RunRequest {
     pub identity: Uuid,
     /// Name of the host, for ownership marks.
     pub host: String,
+    /// How much the run may take.
+    pub profile: Profile,
+    /// How much of the host its load may take.
+    pub limits: Limits,
     /// Whether the first failed case ends the run.
     pub stop_on_failure: bool,
 }
@@ -127,6 +133,8 @@ pub enum FromWorker {
     Event(Event),
     /// A case ended; its record, whole.
     Case(Box<CaseRecord>),
+    /// Something that an earlier run left was ended or removed.
+    LeftOver(LeftOver),
     /// The run ended and everything is cleaned up; what went wrong beside the cases.
     Ended(Option<Failure>),
 }
@@ -147,6 +155,7 @@ pub(crate) struct LoadRequest {
     pub(crate) workload: String,
     pub(crate) parameters: Parameters,
     pub(crate) way: Option<Way>,
+    pub(crate) limits: Limits,
 }
 
 /// What a load process says.
@@ -166,6 +175,9 @@ pub(crate) enum FromLoad {
 pub(crate) struct LoadEnd {
     pub(crate) result: Option<CaseResult>,
     pub(crate) failure: Option<LoadFailure>,
+    /// What of the limits holds, and what does not and why.
+    #[serde(default)]
+    pub(crate) limits: BTreeMap<String, String>,
 }
 
 /// Why a load did not finish.

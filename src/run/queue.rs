@@ -9,6 +9,8 @@ use tokio::sync::{broadcast, watch};
 
 use super::live::Live;
 use super::plan::RunPlan;
+use super::recover::LeftOver;
+use super::stuck::Stuck;
 use crate::config::{Suite, Target};
 use crate::record::{Event, GuardCheck, Outcome, RunId, Stage, Trigger};
 use crate::units::Span;
@@ -179,6 +181,9 @@ pub(super) struct State {
     pub(super) counters: Counters,
     pub(super) live: Live,
     pub(super) draining: bool,
+    pub(super) stuck: Stuck,
+    /// What earlier runs left and was ended or removed, counted since the program began.
+    pub(super) left_over: BTreeMap<LeftOver, u64>,
     logs: VecDeque<Log>,
 }
 
@@ -210,6 +215,10 @@ impl State {
 
     pub(super) fn count(&mut self, suite: &str) -> &mut SuiteCounters {
         self.counters.entry(suite.to_owned()).or_default()
+    }
+
+    pub(super) fn count_left_over(&mut self, found: &[LeftOver]) {
+        found.iter().for_each(|kind| *self.left_over.entry(*kind).or_default() += 1);
     }
 
     pub(super) fn open_log(&mut self, id: RunId, now: Instant) {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::config::{Binlog, Endpoint, ServerTarget};
 use crate::target::{Access, Defaults, Tls, read_defaults, read_password};
@@ -11,12 +11,16 @@ use crate::target::{Access, Defaults, Tls, read_defaults, read_password};
 const USER: &str = "benchd";
 
 /// Where systemd lies the credentials of this service, when it has any.
-pub(super) fn credentials() -> Option<PathBuf> {
+fn credentials() -> Option<PathBuf> {
     std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from)
 }
 
 /// How to reach the server of a target. Keys of the configuration win over its defaults file.
-pub(super) fn server_access(name: &str, server: &ServerTarget, credentials: Option<&Path>) -> Result<Access> {
+pub(crate) fn server_access(name: &str, server: &ServerTarget) -> Result<Access> {
+    access_with(name, server, credentials().as_deref()).with_context(|| format!("target {name}"))
+}
+
+fn access_with(name: &str, server: &ServerTarget, credentials: Option<&Path>) -> Result<Access> {
     let defaults = match &server.defaults_file {
         Some(file) => read_defaults(file)?,
         None => Defaults::default(),
@@ -114,7 +118,7 @@ mod tests {
     #[test]
     fn what_the_configuration_leaves_open_is_the_defaults_files() {
         let directory = files(&[("my.cnf", WHOLE)]);
-        let access = server_access("main", &silent(&directory), None).unwrap();
+        let access = access_with("main", &silent(&directory), None).unwrap();
         let tls = Tls {
             mode: TlsMode::Required,
             ca: Some("/ca".into()),
@@ -136,7 +140,7 @@ mod tests {
             tls_ca: Some("/own".into()),
             ..silent(&directory)
         };
-        let access = server_access("main", &server, None).unwrap();
+        let access = access_with("main", &server, None).unwrap();
         assert_eq!((access.address().as_str(), access.user.as_str()), ("own:3306", "own"));
         assert_eq!((access.password, access.tls.mode), (Secret::new("own"), TlsMode::Disabled));
         assert_eq!(access.tls.ca, Some("/own".into()));
@@ -151,14 +155,10 @@ mod tests {
             ("host=localhost\nport=1", "localhost:1"),
         ] {
             let directory = files(&[("my.cnf", &format!("[client]\n{text}"))]);
-            assert_eq!(
-                server_access("main", &silent(&directory), None).unwrap().address(),
-                address,
-                "{text}"
-            );
+            assert_eq!(access_with("main", &silent(&directory), None).unwrap().address(), address, "{text}");
         }
         let directory = files(&[("my.cnf", "[client]\nuser=u")]);
-        let error = server_access("main", &silent(&directory), None).unwrap_err().to_string();
+        let error = access_with("main", &silent(&directory), None).unwrap_err().to_string();
         assert!(error.contains("my.cnf names neither socket nor host; write one of them"), "{error}");
     }
 
@@ -167,7 +167,7 @@ mod tests {
         let directory = files(&[("main-password", "secret\n"), ("my.cnf", WHOLE), ("password", "own\n")]);
         let (silent, credentials) = (silent(&directory), Some(directory.path()));
         let password =
-            |name: &str, server: &ServerTarget| server_access(name, server, credentials).unwrap().password;
+            |name: &str, server: &ServerTarget| access_with(name, server, credentials).unwrap().password;
         assert_eq!(password("main", &silent), Secret::new("secret"));
         assert_eq!(password("other", &silent), Secret::new("p"));
         let file = ServerTarget { password_file: Some(directory.path().join("password")), ..silent };
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn a_target_with_nothing_but_its_place_has_no_password_and_prefers_tls() {
         let server = ServerTarget::new(Endpoint::Tcp { host: "db".to_owned(), port: 3306 });
-        let access = server_access("main", &server, None).unwrap();
+        let access = access_with("main", &server, None).unwrap();
         assert_eq!((access.user.as_str(), access.password), (USER, Secret::default()));
         assert_eq!(access.tls, Tls::default());
     }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use super::plan::RunPlan;
 use super::protocol::{CaseRequest, RunRequest, TargetRequest};
 use super::queue::Start;
-use super::reach::{credentials, server_access};
+use super::reach::server_access;
 use super::runner::RunnerParts;
 use crate::config::{OnFailure, ScratchTarget, Target};
 use crate::record::RunRecord;
@@ -43,6 +43,8 @@ pub(super) fn build(
         state_directory: parts.state_directory.clone(),
         identity: parts.identity,
         host: parts.host.clone(),
+        profile: record.profile,
+        limits: start.suite.limits.clone(),
         stop_on_failure: start.suite.on_failure == OnFailure::Stop,
     })
 }
@@ -50,8 +52,7 @@ pub(super) fn build(
 fn target_request(name: &str, target: &Target) -> Result<TargetRequest> {
     match target {
         Target::Server(server) => {
-            let access = server_access(name, server, credentials().as_deref())
-                .with_context(|| format!("target {name}"))?;
+            let access = server_access(name, server)?;
             Ok(TargetRequest::Server { access, accept_excess_privileges: server.accept_excess_privileges })
         }
         Target::Scratch(scratch) => Ok(TargetRequest::Scratch(scratch_options(scratch))),

@@ -16,7 +16,8 @@ use super::plan::RunPlan;
 use super::queue::{
     Accepted, ActiveRun, CancelError, Counters, Follow, QueuedRun, Refused, Start, State, StopReason, Waiting,
 };
-use super::recover;
+use super::recover::{Ground, LeftOver};
+use super::stuck::{Doing, in_thread};
 use crate::config::Target;
 use crate::record::{Event, GuardCheck, Outcome, RunId, Trigger};
 use crate::sample::Sampler;
@@ -24,6 +25,9 @@ use crate::store::Store;
 
 /// How often a run that waits for its window is looked at.
 const LOOK_AGAIN: Duration = Duration::from_secs(15);
+
+/// What was left over may take so long to end: a server writes what its buffers hold. Longer, and it is reported.
+const CLEAR_LIMIT: Duration = Duration::from_secs(15);
 
 /// What a runner works with.
 pub struct RunnerParts {
@@ -66,6 +70,31 @@ impl Shared {
     pub(super) async fn written(&self, within: Duration) -> bool {
         let store = self.parts.store.clone();
         matches!(tokio::task::spawn_blocking(move || store.flush(within)).await, Ok(true))
+    }
+
+    /// Ends and removes what a run left whose worker is gone.
+    pub(super) async fn clear(self: &Arc<Self>, targets: &BTreeMap<String, Target>) {
+        self.clear_with(targets, Ground::clear).await;
+    }
+
+    /// Ends the load process of a run whose worker has ended in order, should it still be there.
+    pub(super) async fn clear_load(self: &Arc<Self>, targets: &BTreeMap<String, Target>) {
+        self.clear_with(targets, Ground::clear_load).await;
+    }
+
+    async fn clear_with(
+        self: &Arc<Self>,
+        targets: &BTreeMap<String, Target>,
+        clear: fn(&Ground, &Doing) -> Vec<LeftOver>,
+    ) {
+        let ground = Ground::new(&self.parts.state_directory, self.parts.identity, targets);
+        let (doing, shared) = (Doing::default(), Arc::clone(self));
+        let now = doing.clone();
+        let work = async move {
+            let found = in_thread(move || clear(&ground, &now)).await.unwrap_or_default();
+            shared.state().count_left_over(&found);
+        };
+        self.within(CLEAR_LIMIT, doing, work).await;
     }
 
     /// Notes an event of a run.
@@ -129,6 +158,7 @@ impl Runner {
             targets: &start.targets,
             plan,
             now: Timestamp::now(),
+            stuck: &self.stuck(),
         })
     }
 
@@ -207,9 +237,21 @@ impl Runner {
         self.shared.state().follow(id)
     }
 
-    /// Ends what workers of an earlier process left running. To be called before [`work`](Runner::work).
+    /// Ends and removes what an earlier process left. To be called before [`work`](Runner::work).
     pub async fn recover(&self, targets: &BTreeMap<String, Target>) {
-        recover::end_left_over_servers(targets, self.shared.parts.identity).await;
+        let runs = self.shared.parts.store.recovered();
+        self.shared.state().count_left_over(&vec![LeftOver::Run; runs]);
+        self.shared.clear(targets).await;
+    }
+
+    /// What earlier runs left and was ended or removed since the program began.
+    pub fn left_over(&self) -> BTreeMap<LeftOver, u64> {
+        self.shared.state().left_over.clone()
+    }
+
+    /// What does not end, and keeps runs from starting.
+    pub fn stuck(&self) -> Vec<String> {
+        self.shared.state().stuck.in_words()
     }
 
     /// Executes runs until [`drain`](Runner::drain) is called and the last one is over.

@@ -1,6 +1,7 @@
 //! One run from the daemon's side: starts the worker, follows what it says, keeps what it delivers, and ends it
 //! when it must end.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -9,13 +10,15 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::watch;
 
 use super::host_series::HostSeries;
-use super::launch::WorkerLink;
+use super::launch::{WorkerLink, WorkerProcess};
+use super::ledger::Part;
 use super::live::Begun;
 use super::plan::RunPlan;
 use super::protocol::{FromWorker, Hello, LINE_LIMIT, RunRequest, ToWorker, parse_line};
 use super::queue::{Start, StopReason};
 use super::runner::Shared;
-use super::{recover, request};
+use super::stuck::{Doing, in_thread};
+use super::{ledger, request};
 use crate::record::{CaseRecord, CaseResult, Event, Failure, Outcome, RunRecord, Stage};
 use crate::units::Span;
 
@@ -24,12 +27,16 @@ const CLEAN_UP_LIMIT: Duration = Duration::from_secs(45);
 
 /// A finished case is waited for so long to be on disk; meanwhile the run cannot be cancelled.
 const CASE_LIMIT: Duration = Duration::from_secs(1);
+/// The worker is remembered on disk within this time, or the run does not begin.
+const REMEMBER_LIMIT: Duration = Duration::from_secs(5);
+/// A worker that said its last word, or was killed, may take so long to be gone.
+const GONE_LIMIT: Duration = Duration::from_secs(2);
 /// Reason of a failure of the worker itself.
 const WORKER: &str = "worker";
 
 /// What is known while the run goes on.
 struct Supervision<'a> {
-    shared: &'a Shared,
+    shared: &'a Arc<Shared>,
     record: &'a mut RunRecord,
     plan: &'a RunPlan,
     clock: Instant,
@@ -41,7 +48,7 @@ struct Supervision<'a> {
 /// Executes a run whose guards hold; fills in how it ended. Gives what there is to say of the end beside what each
 /// case said of its own.
 pub(super) async fn run(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     record: &mut RunRecord,
     start: &Start,
     plan: &RunPlan,
@@ -54,7 +61,9 @@ pub(super) async fn run(
         Err(error) => Some(worker_failure(format!("{error:#}"))),
     };
     if failure.as_ref().is_some_and(|failure| failure.reason == WORKER) {
-        recover::end_left_over_servers(&start.targets, shared.parts.identity).await;
+        shared.clear(&start.targets).await;
+    } else {
+        shared.clear_load(&start.targets).await;
     }
     supervision.conclude(failure)
 }
@@ -71,16 +80,50 @@ impl Supervision<'_> {
     ) -> Result<Option<Failure>> {
         let request = request::build(&self.shared.parts, self.record, start, self.plan)?;
         let mut link = self.shared.parts.launcher.launch().await?;
-        let ended = self.converse(&mut link, request, &mut stop).await;
+        let ended = match self.remember(link.process.id(), start).await {
+            Ok(()) => self.converse(&mut link, request, &mut stop).await,
+            Err(error) => Err(error),
+        };
         if ended.is_err() {
             link.process.kill();
         }
         drop(link.input);
-        match (ended, link.process.wait().await) {
+        match (ended, self.reap(link.process).await) {
             (Ok(Some(failure)), _) => Ok(failure),
             (Ok(None), how) => Ok(Some(worker_failure(lost(how)))),
             (Err(error), _) => Err(error),
         }
+    }
+
+    /// Makes sure that a worker is known to whoever starts after a crash, before it is given anything to do.
+    async fn remember(&self, pid: Option<u32>, start: &Start) -> Result<()> {
+        let Some(pid) = pid else { return Ok(()) };
+        let scratch = start.targets.values().filter_map(crate::config::Target::scratch);
+        let directories = scratch.map(|scratch| scratch.directory.clone()).collect();
+        let (state, run) = (self.shared.parts.state_directory.clone(), self.record.id);
+        let doing = Doing::new(format!("write {} for run {}", state.display(), run.short()));
+        let write = in_thread(move || ledger::remember(&state, Part::Worker, pid, run, directories));
+        let written = self.shared.within(REMEMBER_LIMIT, doing, write).await.flatten();
+        written
+            .context("the worker could not be remembered on disk, so it was given nothing to do")?
+            .map(drop)
+    }
+
+    /// Waits for the end of the worker; one that does not end is killed, and one that the kernel holds is left to
+    /// end by itself.
+    async fn reap(&self, mut process: Box<dyn WorkerProcess>) -> Option<String> {
+        if let Ok(how) = tokio::time::timeout(GONE_LIMIT, process.wait()).await {
+            return how;
+        }
+        process.kill();
+        let doing = Doing::new(format!(
+            "the worker of run {} was killed and is still there, stuck in the kernel",
+            self.record.id.short()
+        ));
+        let gone = self.shared.within(GONE_LIMIT, doing.clone(), async move { process.wait().await }).await;
+        gone.unwrap_or_else(|| {
+            Some("the worker was killed and is still there, stuck in the kernel".to_owned())
+        })
     }
 
     /// Talks to the worker until it says that the run ended; `None` when it went away without saying so.
@@ -137,6 +180,7 @@ impl Supervision<'_> {
         match message {
             FromWorker::Hello(hello) => hello.check()?,
             FromWorker::Event(event) => self.happened(event),
+            FromWorker::LeftOver(kind) => self.shared.state().count_left_over(&[kind]),
             FromWorker::Case(record) => self.keep(*record).await,
             FromWorker::Ended(failure) => return Ok(Some(failure)),
         }

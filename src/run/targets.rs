@@ -4,14 +4,30 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
 
+use super::guards::{connections_of, most_of};
 use super::protocol::{RunRequest, TargetRequest};
+use super::recover::LeftOver;
 use crate::driver::Stop;
+use crate::record::Profile;
 use crate::target::{
-    self, Access, Asker, Client, DaemonIdentity, Directory, Prepared, PreparedTarget, ScratchServer, Way,
+    self, Access, Asker, Client, Connections, DaemonIdentity, Directory, Killed, OfRun, Prepared,
+    PreparedTarget, ScratchServer, Way,
 };
+use crate::units::Span;
 
 /// The local side of the proof of what benchd owns on servers, in the state directory.
-const LEDGER: &str = "scratch.json";
+pub(crate) const LEDGER: &str = "scratch.json";
+
+/// The longest a server may take to end what a run left open on it.
+const KILL_LIMIT: Span = Span::from_secs(2);
+
+/// Takes what is to be said while targets are opened and closed.
+pub(super) trait Teller {
+    /// A sentence that a person should read.
+    fn note(&self, text: String);
+    /// Something of an earlier run was ended or removed.
+    fn left_over(&self, kind: LeftOver);
+}
 
 /// Targets opened so far.
 pub(super) struct Targets<'a> {
@@ -32,9 +48,9 @@ impl<'a> Targets<'a> {
     }
 
     /// The target of that name, made ready: a scratch server runs, the schema is claimed.
-    pub(super) fn open(&mut self, name: &str, note: &mut dyn FnMut(String)) -> Result<&mut Prepared> {
+    pub(super) fn open(&mut self, name: &str, teller: &dyn Teller) -> Result<&mut Prepared> {
         if !self.open.contains_key(name) {
-            let opened = self.make_ready(name, note)?;
+            let opened = self.make_ready(name, teller)?;
             self.open.insert(name.to_owned(), opened);
         }
         self.open.get_mut(name).map(|open| &mut open.prepared).context("the target was just opened")
@@ -48,7 +64,7 @@ impl<'a> Targets<'a> {
         self.open.get(name).map(|open| open.facts.clone()).unwrap_or_default()
     }
 
-    fn make_ready(&mut self, name: &str, note: &mut dyn FnMut(String)) -> Result<Open> {
+    fn make_ready(&mut self, name: &str, teller: &dyn Teller) -> Result<Open> {
         let request =
             self.request.targets.get(name).with_context(|| format!("target `{name}` is not defined"))?;
         match request {
@@ -56,15 +72,17 @@ impl<'a> Targets<'a> {
                 if !accept_excess_privileges {
                     refuse_excess(name, access)?;
                 }
-                self.claim(name, access, None)
+                self.check_connections(name, access, teller)?;
+                self.claim(name, access, None, teller)
             }
             TargetRequest::Scratch(options) => {
-                self.stop_scratch_servers(note)?;
+                self.stop_scratch_servers(teller)?;
                 let stop = || self.stop.requested();
-                let mut asker = Asker { daemon: self.request.identity, stop: &stop, note };
+                let mut note = |text| teller.note(text);
+                let mut asker = Asker { daemon: self.request.identity, stop: &stop, note: &mut note };
                 let server = ScratchServer::start(options, name, &mut asker)?;
                 let access = server.access().clone();
-                self.claim(name, &access, Some(server))
+                self.claim(name, &access, Some(server), teller)
             }
             TargetRequest::Directory(options) => {
                 let directory = Directory::open(name, options)?;
@@ -75,8 +93,15 @@ impl<'a> Targets<'a> {
     }
 
     /// Connects, and proves what of the server is benchd's.
-    fn claim(&self, name: &str, access: &Access, server: Option<ScratchServer>) -> Result<Open> {
-        let access = Access { run: self.request.id.to_string(), ..access.clone() };
+    fn claim(
+        &self,
+        name: &str,
+        access: &Access,
+        server: Option<ScratchServer>,
+        teller: &dyn Teller,
+    ) -> Result<Open> {
+        let run = self.request.id.to_string();
+        let access = Access { daemon: Some(self.request.identity), run: run.clone(), ..access.clone() };
         let daemon = DaemonIdentity { uuid: self.request.identity, host: self.request.host.clone() };
         let mut client = Client::connect(&access).with_context(|| format!("target {name}"))?;
         let facts = match &server {
@@ -84,22 +109,99 @@ impl<'a> Targets<'a> {
             None => target::facts(&mut client).with_context(|| format!("target {name}"))?,
         };
         let ledger = self.request.state_directory.join(LEDGER);
-        let prepared = PreparedTarget::claim(&mut client, name, &daemon, &ledger)?;
+        let mut prepared = PreparedTarget::claim(&mut client, name, &daemon, &ledger)?;
+        if server.is_none() {
+            self.end_connections(&mut client, name, OfRun::Others(&run), teller)?;
+        }
+        for table in prepared.schema.drop_half_loaded(&mut client)? {
+            teller.note(format!("table {table} on {name} was left half loaded by an earlier run: dropped"));
+            teller.left_over(LeftOver::Schema);
+        }
         client.close();
         Ok(Open { server, prepared: Prepared::Server(Box::new(prepared)), facts })
     }
 
+    /// Ends connections that runs of this daemon left open on a server.
+    fn end_connections(
+        &self,
+        client: &mut Client,
+        name: &str,
+        of: OfRun<'_>,
+        teller: &dyn Teller,
+    ) -> Result<()> {
+        match target::kill_own(client, self.request.identity, of).with_context(|| format!("target {name}"))? {
+            Killed::Some(0) | Killed::Unseen(0) => {}
+            Killed::Some(count) => {
+                teller.note(format!("{count} connections of a run that was cut short, on {name}: killed"));
+                teller.left_over(LeftOver::Schema);
+            }
+            Killed::Unseen(count) => teller.note(format!(
+                "{count} more connections to {name} use benchd's account and schema; whose they are cannot be seen with \
+                 performance_schema off: left alone"
+            )),
+        }
+        Ok(())
+    }
+
+    /// A live server keeps room for its users; in profile lab it is only said.
+    fn check_connections(&self, name: &str, access: &Access, teller: &dyn Teller) -> Result<()> {
+        let cases = self.request.cases.iter().filter(|case| case.target.as_deref() == Some(name));
+        let asked = cases.map(|case| connections_of(&case.parameters)).max().unwrap_or(0);
+        let mut client = Client::connect(access).with_context(|| format!("target {name}"))?;
+        let found = Connections::of(&mut client).with_context(|| format!("target {name}"))?;
+        client.close();
+        let most = most_of(found.most.saturating_sub(found.open));
+        if asked <= most {
+            return Ok(());
+        }
+        let why = format!(
+            "connections: a case opens {asked} to {name}, where {} of {} are in use (limit {most})",
+            found.open, found.most
+        );
+        ensure!(self.request.profile == Profile::Lab, "{why}; use fewer threads");
+        teller.note(why);
+        Ok(())
+    }
+
+    /// Ends what the run itself still has open on servers that exist, after a stop or a load that was cut short. A
+    /// server that does not answer is not waited for.
+    pub(super) fn end_own_connections(&self, teller: &dyn Teller) {
+        let run = self.request.id.to_string();
+        let existing = self.open.iter().filter_map(|(name, open)| match (&open.server, &open.prepared) {
+            (None, Prepared::Server(server)) => Some((name, &server.access)),
+            _ => None,
+        });
+        for (name, access) in existing {
+            let access = Access {
+                schema: None,
+                suppress_binlog: false,
+                lock_wait_timeout: Span::ZERO,
+                connect_timeout: KILL_LIMIT,
+                statement_timeout: KILL_LIMIT,
+                ..access.clone()
+            };
+            let ended = Client::connect(&access)
+                .map_err(anyhow::Error::from)
+                .and_then(|mut client| self.end_connections(&mut client, name, OfRun::This(&run), teller));
+            if let Err(error) = ended {
+                teller.note(format!(
+                    "connections to {name} may be left for the server to end, or for the next run: {error:#}"
+                ));
+            }
+        }
+    }
+
     /// One scratch server at a time: the memory of two is more than a host may have.
-    fn stop_scratch_servers(&mut self, note: &mut dyn FnMut(String)) -> Result<()> {
+    fn stop_scratch_servers(&mut self, teller: &dyn Teller) -> Result<()> {
         let (scratch, others) =
             std::mem::take(&mut self.open).into_iter().partition(|(_, open)| open.server.is_some());
         self.open = others;
-        close_all(scratch, note)
+        close_all(scratch, teller)
     }
 
     /// Closes what is open; every target is closed, whatever happens to the others.
-    pub(super) fn close(self, note: &mut dyn FnMut(String)) -> Result<()> {
-        close_all(self.open, note)
+    pub(super) fn close(self, teller: &dyn Teller) -> Result<()> {
+        close_all(self.open, teller)
     }
 }
 
@@ -118,12 +220,12 @@ fn refuse_excess(name: &str, access: &Access) -> Result<()> {
     Ok(())
 }
 
-fn close_all(open: BTreeMap<String, Open>, note: &mut dyn FnMut(String)) -> Result<()> {
+fn close_all(open: BTreeMap<String, Open>, teller: &dyn Teller) -> Result<()> {
     let mut first = Ok(());
     for (name, open) in open {
         let Some(server) = open.server else { continue };
         match server.stop() {
-            Ok(()) => note(format!("scratch server of target {name} stopped")),
+            Ok(()) => teller.note(format!("scratch server of target {name} stopped")),
             Err(error) => first = first.and(Err(error)),
         }
     }

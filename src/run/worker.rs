@@ -9,10 +9,12 @@ use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
 
 use super::emit::Emitter;
+use super::limits::{self, Stamp};
 use super::load::stop_at_end_of;
-use super::load_process::{self, LoadReport};
+use super::load_process::{self, Known, LoadReport, STUCK};
 use super::protocol::{CaseRequest, FromWorker, Hello, LoadRequest, RunRequest, ToWorker, read_line};
-use super::targets::Targets;
+use super::recover::LeftOver;
+use super::targets::{Targets, Teller};
 use crate::analysis;
 use crate::driver::Stop;
 use crate::record::{CaseRecord, Event, Failure, Outcome, SCHEMA, Stage};
@@ -29,6 +31,7 @@ pub fn serve_worker(
     let emitter = Emitter::start(output)?;
     emitter.send(FromWorker::Hello(Hello::here()))?;
     let request = receive(&mut input)?;
+    limits::stand_back(&request.limits);
     let stop = Stop::new();
     stop_at_end_of(input, stop.clone())?;
     let mut worker = Worker { request: &request, emitter: &emitter, stop, clock: Instant::now() };
@@ -47,6 +50,9 @@ fn receive(input: &mut impl BufRead) -> Result<RunRequest> {
         ToWorker::Hello(_) => bail!("the other side greeted twice"),
     }
 }
+
+/// Reason of the failure of a case whose load process did not end in order.
+const LOAD: &str = "load";
 
 struct Worker<'a> {
     request: &'a RunRequest,
@@ -70,27 +76,29 @@ impl Worker<'_> {
     /// Runs the cases in order, then cleans up whatever happened; gives what went wrong beside the cases.
     fn run(&mut self) -> Result<Option<Failure>> {
         let mut targets = Targets::new(self.request, self.stop.clone());
+        let mut cut_short = false;
         for (index, case) in (0..).zip(&self.request.cases) {
             if self.stop.requested() {
                 break;
             }
             let record = self.case(index, case, &mut targets)?;
             let failed = record.outcome != Outcome::Finished;
+            cut_short |= record.failure.as_ref().is_some_and(|failure| failure.reason == LOAD);
+            let stuck = record.failure.as_ref().is_some_and(|failure| failure.reason == STUCK);
             self.emitter.send(FromWorker::Case(Box::new(record)))?;
-            if failed && self.request.stop_on_failure {
+            if stuck || (failed && self.request.stop_on_failure) {
                 break;
             }
         }
-        let cleaned = targets.close(&mut |text| self.note(text));
+        if self.stop.requested() || cut_short {
+            targets.end_own_connections(self);
+        }
+        let cleaned = targets.close(self);
         Ok(cleaned.err().map(|error| Failure {
             stage: Stage::CleanUp,
             reason: "clean_up".to_owned(),
             message: format!("{error:#}"),
         }))
-    }
-
-    fn note(&self, text: String) {
-        self.emitter.offer(FromWorker::Event(Event::Note { t: self.seconds(), text }));
     }
 
     fn seconds(&self) -> f64 {
@@ -133,7 +141,7 @@ impl Worker<'_> {
             .and_then(|workload| self.prepare(run, workload.as_ref(), targets).map(|()| workload));
         match prepared {
             Ok(workload) => {
-                self.load(run, workload.as_ref(), targets).unwrap_or_else(|error| run.failed("load", &error))
+                self.load(run, workload.as_ref(), targets).unwrap_or_else(|error| run.failed(LOAD, &error))
             }
             Err(error) => run.failed("prepare", &error),
         }
@@ -142,7 +150,7 @@ impl Worker<'_> {
     fn prepare(&self, run: &CaseRun<'_>, workload: &dyn Workload, targets: &mut Targets<'_>) -> Result<()> {
         let prepared = match &run.case.target {
             None => None,
-            Some(name) => Some(targets.open(name, &mut |text| self.note(text))?),
+            Some(name) => Some(targets.open(name, self)?),
         };
         let mut progress = |done, of, unit: &'static str| {
             self.emitter.offer(FromWorker::Event(Event::Progress {
@@ -169,11 +177,13 @@ impl Worker<'_> {
             workload: run.case.workload.clone(),
             parameters: run.case.parameters.clone(),
             way: run.case.target.as_deref().and_then(|name| targets.way(name)),
+            limits: self.request.limits.clone(),
         };
         run.enter(if plan.warm_up.is_zero() { Stage::Measure } else { Stage::WarmUp });
         let planned = if plan.warm_up.is_zero() { plan.time } else { plan.warm_up };
         self.tell(run, Some(planned.seconds()))?;
-        load_process::run(request, &self.stop, &mut |observed| {
+        let known = Known { state: &self.request.state_directory, run: self.request.id };
+        load_process::run(request, known, &self.stop, &mut |observed| {
             if !observed.warm_up && run.stage == Stage::WarmUp {
                 run.enter(Stage::Measure);
                 self.tell(run, Some(plan.time.seconds()))?;
@@ -218,9 +228,20 @@ impl Worker<'_> {
             stage_seconds: run.stage_seconds(report.result.as_ref()),
             result: report.result,
             target_facts: target.as_deref().map(|name| targets.facts(name)).unwrap_or_default(),
+            limits: report.limits,
             notes: Vec::new(),
             target,
         }
+    }
+}
+
+impl Teller for Worker<'_> {
+    fn note(&self, text: String) {
+        self.emitter.offer(FromWorker::Event(Event::Note { t: self.seconds(), text }));
+    }
+
+    fn left_over(&self, kind: LeftOver) {
+        self.emitter.offer(FromWorker::LeftOver(kind));
     }
 }
 
@@ -234,7 +255,7 @@ impl CaseRun<'_> {
 
     fn failed(&self, reason: &str, error: &anyhow::Error) -> LoadReport {
         let failure = Failure { stage: self.stage, reason: reason.to_owned(), message: format!("{error:#}") };
-        LoadReport { result: None, failure: Some(failure) }
+        LoadReport { result: None, failure: Some(failure), limits: Stamp::new() }
     }
 
     /// The load process knows best where the warm-up ended; its own start belongs to the warm-up.

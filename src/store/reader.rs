@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, params};
 use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
 use super::Column;
 use super::change::{nanoseconds, timestamp, unpack};
@@ -102,6 +103,17 @@ impl Reader {
         };
         let connection = open().with_context(|| format!("open the store {} to read", path.display()))?;
         Ok(Reader { connection })
+    }
+
+    /// The identity of the daemon whose store it is.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or no daemon has made it its own.
+    pub fn identity(&self) -> anyhow::Result<Uuid> {
+        let select = "SELECT value FROM meta WHERE key = 'identity'";
+        let text: String =
+            self.connection.query_row(select, [], |row| row.get(0)).context("read who owns the store")?;
+        text.parse().context("read who owns the store")
     }
 
     /// The runs that pass the filter, the newest first.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::record::TlsMode;
 use crate::units::Span;
@@ -83,6 +84,8 @@ pub struct Access {
     pub lock_wait_timeout: Span,
     /// Whether nothing the connection does may reach the binary log.
     pub suppress_binlog: bool,
+    /// The daemon the connection belongs to, sent as the connection attribute `benchd_daemon`.
+    pub daemon: Option<Uuid>,
     /// The run the connection works for, sent as the connection attribute `benchd_run`; empty when there is none.
     pub run: String,
 }
@@ -101,6 +104,7 @@ impl Default for Access {
             statement_timeout: Span::from_secs(5),
             lock_wait_timeout: Span::from_secs(1),
             suppress_binlog: false,
+            daemon: None,
             run: String::new(),
         }
     }

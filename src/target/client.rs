@@ -274,6 +274,9 @@ pub(super) fn attributes(access: &Access) -> HashMap<String, String> {
         ("_client_version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         ("_pid".to_owned(), std::process::id().to_string()),
     ]);
+    if let Some(daemon) = access.daemon {
+        attributes.insert("benchd_daemon".to_owned(), daemon.to_string());
+    }
     if !access.run.is_empty() {
         attributes.insert("benchd_run".to_owned(), access.run.clone());
     }

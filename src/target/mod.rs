@@ -6,6 +6,7 @@
 
 mod access;
 mod client;
+mod connections;
 mod defaults;
 mod directory;
 mod durable;
@@ -21,15 +22,19 @@ mod wire;
 
 pub use access::{Access, Secret, Tls, read_password};
 pub use client::{Answer, Bind, Client, Statement};
+pub use connections::{Connections, Killed, OfRun, kill_own};
 pub use defaults::{Defaults, read_defaults};
 pub use directory::{
     Directory, DirectoryOptions, FileSpec, Files, LEAST_FREE, Unfit, free_bytes, look_at, refuses_direct,
 };
+pub(crate) use durable::{replace_file, unfinished};
 pub use error::{ErrorClass, SqlError};
 pub use facts::facts;
-pub use owned::{DaemonIdentity, OwnedSchema, OwnershipError, PreparedTarget};
+pub use owned::{DaemonIdentity, OwnedSchema, OwnershipError, PreparedTarget, foreign_schemas};
 pub use privileges::excess_privileges;
-pub use scratch::{Asker, ScratchOptions, ScratchServer, recover};
+pub use scratch::{
+    Asker, LeftOver, ScratchHome, ScratchOptions, ScratchServer, recover, remove_scratch, scratch_homes,
+};
 pub use wire::{LoadConnection, LoadStatement};
 
 use serde::{Deserialize, Serialize};

@@ -132,6 +132,7 @@ fn case(request: &Value) -> CaseRecord {
         stage_seconds: BTreeMap::new(),
         result: Some(result),
         target_facts: BTreeMap::new(),
+        limits: BTreeMap::new(),
         notes: vec!["<b>bold</b>".to_owned()],
     }
 }

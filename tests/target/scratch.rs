@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use benchd::target::{Asker, Client, ScratchOptions, ScratchServer, recover};
+use benchd::target::{Asker, Client, LeftOver, ScratchOptions, ScratchServer, recover};
 use benchd::units::Span;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid};
@@ -260,12 +260,14 @@ fn a_server_left_by_a_crash_is_ended_and_its_data_kept() {
     let pid = server.pid();
     does(&server, &["CREATE DATABASE d"]);
     std::mem::forget(server);
-    assert_eq!(recover(&place.options.directory, Uuid::new_v4()).unwrap(), Vec::<String>::new());
+    let recover = |daemon| recover(&place.options.directory, daemon, &|_| true).unwrap();
+    assert_eq!(recover(Uuid::new_v4()), LeftOver::default());
     assert!(runs(pid), "the server of another daemon is left alone");
-    assert_eq!(recover(&place.options.directory, place.daemon).unwrap(), ["ssd"]);
+    let left = || vec!["ssd".to_owned()];
+    assert_eq!(recover(place.daemon), LeftOver { servers: left(), files: left() });
     assert!(!runs(pid));
     assert_eq!(place.left(), [".benchd", "data"]);
-    assert_eq!(recover(&place.options.directory, place.daemon).unwrap(), Vec::<String>::new());
+    assert_eq!(recover(place.daemon), LeftOver::default());
     let server = place.start();
     let pid = server.pid();
     std::mem::forget(server);

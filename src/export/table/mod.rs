@@ -34,7 +34,7 @@ pub const SECTIONS: &[Section] = &[
     },
     Section {
         title: "Safety",
-        about: "Both counters exist from start with value 0 for each guard that applies to a configured suite.",
+        about: "All counters exist from start with value 0, those of guards for each that applies to a configured suite.",
         families: runs::SAFETY,
     },
     Section {

@@ -4,6 +4,7 @@ use super::super::family::{COUNT, FACTS, Family, NUMBER, Points, SECONDS, TIME};
 use super::super::snapshot::{Snapshot, SuiteStatus};
 use super::{flag, unix_seconds};
 use crate::record::{Outcome, RunRecord, Trigger};
+use crate::run::LeftOver;
 
 pub(super) const SCHEDULER: &[Family] = &[
     Family::new(
@@ -170,6 +171,18 @@ pub(super) const SAFETY: &[Family] = &[
         "Runs stopped by this guard while running.",
         ("guards", "guard applies to no suite"),
         |now, out| now.aborted_runs.iter().for_each(|(guard, count)| out.add(&[guard], *count as f64)),
+    ),
+    Family::new(
+        "benchd_recovered_leftovers_total",
+        COUNT,
+        &["kind"],
+        "Leftovers of an earlier crash removed at start: worker, server, schema, file, run.",
+        ("recovery", "never"),
+        |now, out| {
+            for kind in LeftOver::ALL {
+                out.add(&[kind.as_str()], now.left_over.get(kind).copied().unwrap_or(0) as f64);
+            }
+        },
     ),
 ];
 

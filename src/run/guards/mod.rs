@@ -1,7 +1,9 @@
 //! Checks that must hold before a run touches anything. One file and one row of [`ALL`] each.
 
+mod connections;
 mod database_writes;
 mod disk_space;
+mod exclusive;
 mod memory;
 mod path;
 mod window;
@@ -24,8 +26,15 @@ pub struct Guard {
 }
 
 /// Every guard, in the order people read them.
-pub const ALL: &[&Guard] =
-    &[&database_writes::GUARD, &window::GUARD, &path::GUARD, &disk_space::GUARD, &memory::GUARD];
+pub const ALL: &[&Guard] = &[
+    &database_writes::GUARD,
+    &window::GUARD,
+    &path::GUARD,
+    &disk_space::GUARD,
+    &memory::GUARD,
+    &connections::GUARD,
+    &exclusive::GUARD,
+];
 
 /// The guard that ends a run which is not over in time; it stands beside the table because it watches, not checks.
 pub const DEADLINE: &str = "deadline";
@@ -36,6 +45,7 @@ pub const WINDOW: &str = window::GUARD.name;
 /// The guards that a person with the right to may override.
 pub const OVERRIDABLE: &[&str] = &[WINDOW];
 
+pub(crate) use connections::{connections_of, most_of};
 pub use window::{window_is_open, window_of};
 
 /// What a guard looks at.
@@ -48,6 +58,8 @@ pub struct Situation<'a> {
     pub plan: &'a RunPlan,
     /// Now.
     pub now: Timestamp,
+    /// What of earlier runs does not end.
+    pub stuck: &'a [String],
 }
 
 /// What a guard found.

@@ -7,6 +7,7 @@
 
 mod ledger;
 mod marker;
+mod survey;
 
 use std::path::Path;
 
@@ -15,6 +16,7 @@ use uuid::Uuid;
 
 use self::ledger::{Entry, Ledger, Manifest, Owner};
 use self::marker::{Contents, MARKER_TABLE, Marker};
+pub use self::survey::foreign_schemas;
 use super::access::Access;
 use super::client::Client;
 use super::error::SqlError;
@@ -182,6 +184,17 @@ impl OwnedSchema {
         }
         self.entry.tables.remove(table);
         self.publish(client)
+    }
+
+    /// Drops the tables that hold no data set whole: what a run that was cut short began. Gives their names.
+    ///
+    /// # Errors
+    /// When ownership is no longer proved, or the server says no.
+    pub fn drop_half_loaded(&mut self, client: &mut Client) -> Result<Vec<String>, OwnershipError> {
+        let half = self.entry.tables.iter().filter(|(_, data)| data.is_none());
+        let half: Vec<String> = half.map(|(table, _)| table.clone()).collect();
+        half.iter().try_for_each(|table| self.drop_table(client, table))?;
+        Ok(half)
     }
 
     /// States that a table holds a data set whole, or, with `None`, that it no longer does.

@@ -16,7 +16,7 @@ use nix::unistd::Uid;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::process::{Account, Remembered, STOP_LIMIT};
+use super::process::{self, Account, Remembered, STOP_LIMIT};
 use super::program::Flavour;
 use crate::target::durable::{replace_file, unfinished};
 
@@ -157,16 +157,39 @@ impl Home {
         replace_file(&self.path.join(SERVER), &serde_json::to_string(process)?)
     }
 
-    /// Ends a server that an earlier benchd left running here. Returns whether there was one.
+    /// Ends a server that an earlier benchd left running here, or left making its data. Returns whether there was
+    /// one.
     pub(crate) fn end_left_over(&self) -> bool {
         let text = fs::read_to_string(self.path.join(SERVER)).unwrap_or_default();
-        serde_json::from_str::<Remembered>(&text).is_ok_and(|process| process.end(STOP_LIMIT))
+        let remembered =
+            serde_json::from_str::<Remembered>(&text).is_ok_and(|process| process.end(STOP_LIMIT));
+        process::end_marked(&self.path, STOP_LIMIT) || remembered
     }
 
-    /// Removes what a server needed while it ran; the data stays.
+    /// Whether there is what only a running server needs, or what a crash cut short.
+    pub(crate) fn is_untidy(&self) -> bool {
+        let left = [self.run(), self.tmp(), self.path.join(SERVER)].into_iter().chain(self.cut_short());
+        left.into_iter().any(|path| path.symlink_metadata().is_ok())
+            || (self.marker.data.is_none() && self.data().symlink_metadata().is_ok())
+    }
+
+    /// Removes what a server needed while it ran, and what a crash cut short; data that is complete stays.
     pub(crate) fn tidy(&self) -> anyhow::Result<()> {
         remove_directory(&self.run())?;
+        self.cut_short().iter().try_for_each(|path| remove_file(path))?;
+        if self.marker.data.is_none() {
+            remove_directory(&self.data())?;
+        }
         self.forget()
+    }
+
+    fn cut_short(&self) -> [PathBuf; 2] {
+        [MARKER, SERVER].map(|name| unfinished(&self.path.join(name)))
+    }
+
+    /// Bytes of all that is in it.
+    pub(crate) fn bytes(&self) -> u64 {
+        bytes_below(&self.path)
     }
 
     /// Removes what a server that failed needed while it ran; data and log stay.
@@ -298,6 +321,17 @@ fn make_directory(path: &Path, passable: bool) -> anyhow::Result<()> {
     // The umask may have taken the passage away.
     made.and_then(|()| fs::set_permissions(path, Permissions::from_mode(mode)))
         .with_context(|| format!("directory {} cannot be made; choose another `directory`", path.display()))
+}
+
+/// Bytes that the files below a directory take on the disk; what cannot be read counts nothing.
+fn bytes_below(path: &Path) -> u64 {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    let bytes = entries.map(|entry| match entry.metadata() {
+        Ok(facts) if facts.is_dir() => bytes_below(&entry.path()),
+        Ok(facts) => facts.blocks() * 512,
+        Err(_) => 0,
+    });
+    bytes.sum()
 }
 
 /// Removes a directory of ours with all in it; a link in its place is not ours.

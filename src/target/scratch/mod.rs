@@ -300,25 +300,81 @@ fn ready(access: &Access) -> Option<Result<(), SqlError>> {
     }
 }
 
+/// What was found left over in a directory of scratch servers, and ended or removed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct LeftOver {
+    /// Targets whose servers still ran, or were still being made.
+    pub servers: Vec<String>,
+    /// Targets in whose directories files were left.
+    pub files: Vec<String>,
+}
+
 /// Ends every scratch server in a directory that an earlier benchd with the same identity left running, and
-/// removes what only running servers need. Returns the targets whose servers still ran. To be called before any
-/// server is started there.
+/// removes what only running servers need, and the data of those targets that do not keep it. To be called before
+/// any server is started there.
 ///
 /// # Errors
 /// When the directory exists and cannot be read, or something in it that is ours cannot be removed.
-pub fn recover(directory: &Path, daemon: Uuid) -> anyhow::Result<Vec<String>> {
+pub fn recover(directory: &Path, daemon: Uuid, keep: &dyn Fn(&str) -> bool) -> anyhow::Result<LeftOver> {
+    let mut left = LeftOver::default();
+    for home in homes(directory, daemon)? {
+        let target = home.target().to_owned();
+        if home.end_left_over() {
+            left.servers.push(target.clone());
+        }
+        let keeps = keep(&target);
+        if home.is_untidy() || !keeps {
+            left.files.push(target);
+        }
+        if keeps { home.tidy() } else { home.remove() }?;
+    }
+    Ok(left)
+}
+
+/// What benchd has of one scratch server on the disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScratchHome {
+    /// The target.
+    pub target: String,
+    /// Its directory.
+    pub path: PathBuf,
+    /// What is in it, in bytes.
+    pub bytes: u64,
+    /// The server that made its data: `MariaDB 10.11.6`; absent when there is no complete data.
+    pub data: Option<String>,
+}
+
+/// The scratch servers of a directory that a benchd with this identity made.
+///
+/// # Errors
+/// When the directory exists and cannot be read.
+pub fn scratch_homes(directory: &Path, daemon: Uuid) -> anyhow::Result<Vec<ScratchHome>> {
+    let describe = |home: &Home| ScratchHome {
+        target: home.target().to_owned(),
+        path: home.path().to_owned(),
+        bytes: home.bytes(),
+        data: home.data_kind().map(|kind| format!("{:?} {}", kind.flavour, kind.version)),
+    };
+    Ok(homes(directory, daemon)?.iter().map(describe).collect())
+}
+
+/// Removes everything of one scratch server that benchd made. To be called only while no run is under way.
+///
+/// # Errors
+/// When the directory is not proved to be ours, or something in it cannot be removed.
+pub fn remove_scratch(home: &ScratchHome, daemon: Uuid) -> anyhow::Result<()> {
+    let home = Home::existing(&home.path, daemon)
+        .with_context(|| format!("{} is not proved to be benchd's. Left alone", home.path.display()))?;
+    home.end_left_over();
+    home.remove()
+}
+
+fn homes(directory: &Path, daemon: Uuid) -> anyhow::Result<Vec<Home>> {
     if !directory.is_dir() {
         return Ok(Vec::new());
     }
     let directory = directory.canonicalize().with_context(|| format!("directory {}", directory.display()))?;
     let entries =
         fs::read_dir(&directory).with_context(|| format!("{} cannot be read", directory.display()))?;
-    let mut ended = Vec::new();
-    for home in entries.flatten().filter_map(|entry| Home::existing(&entry.path(), daemon)) {
-        if home.end_left_over() {
-            ended.push(home.target().to_owned());
-        }
-        home.tidy()?;
-    }
-    Ok(ended)
+    Ok(entries.flatten().filter_map(|entry| Home::existing(&entry.path(), daemon)).collect())
 }

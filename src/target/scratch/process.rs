@@ -1,57 +1,22 @@
 //! Processes that are started, watched and ended by their id, never by a name.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid, User};
 use serde::{Deserialize, Serialize};
 
+use crate::process::{self, ProcessId};
+pub(crate) use crate::process::{Waited, wait_for};
 use crate::units::Span;
 
 /// The longest a server may take to stop by itself: it writes what its buffers hold.
 pub(crate) const STOP_LIMIT: Span = Span::from_secs(60);
-/// The first and the longest pause between two looks at something that takes time.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
-
-/// How a wait ended.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Waited<T> {
-    /// With what was waited for.
-    Done(T),
-    /// The limit passed.
-    Late,
-    /// The caller was asked to stop.
-    Stopped,
-}
-
-/// Looks again and again, more slowly with time, until there is something, the limit passes, or `stop` says so.
-pub(crate) fn wait_for<T>(
-    limit: Span,
-    stop: &dyn Fn() -> bool,
-    mut look: impl FnMut() -> Option<T>,
-) -> Waited<T> {
-    let begin = Instant::now();
-    let mut pause = PAUSES.0;
-    loop {
-        if let Some(found) = look() {
-            return Waited::Done(found);
-        }
-        if stop() {
-            return Waited::Stopped;
-        }
-        if begin.elapsed() >= limit.duration() {
-            return Waited::Late;
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(PAUSES.1);
-    }
-}
-
 /// The unprivileged account servers run as when benchd is root.
 #[derive(Debug, Clone)]
 pub(crate) struct Account {
@@ -122,6 +87,8 @@ pub(crate) fn wait_for_end(child: &mut Child, limit: Span, stop: &dyn Fn() -> bo
 pub(crate) fn end(child: &mut Child, limit: Span) -> bool {
     // A child that was not waited for keeps its id, so the id cannot mean another process.
     signal(child.id(), Signal::SIGTERM);
+    // One that stands still goes on, so that it can end.
+    signal(child.id(), Signal::SIGCONT);
     let forced = wait_for_end(child, limit, &|| false) == Waited::Late;
     if forced {
         let _ = child.kill();
@@ -146,13 +113,15 @@ pub(crate) fn ended_with(status: ExitStatus) -> String {
     }
 }
 
+/// The variable in the environment of all that is started for a scratch server: its value is the directory of that
+/// server, which is how a process is known that was started and not yet remembered.
+pub(crate) const MARK: &str = "BENCHD_SCRATCH";
+
 /// A server process as it is remembered across a crash of benchd.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Remembered {
-    pid: u32,
-    /// When it started, in clock ticks since boot; with the boot, this makes the pid unique.
-    start_ticks: u64,
-    boot: String,
+    #[serde(flatten)]
+    process: ProcessId,
     /// Its data directory, which stands in its command line.
     data: PathBuf,
 }
@@ -160,71 +129,63 @@ pub(crate) struct Remembered {
 impl Remembered {
     /// Remembers a process that was just started.
     pub(crate) fn new(pid: u32, data: &Path) -> anyhow::Result<Remembered> {
-        let start_ticks = start_ticks(pid).with_context(|| format!("process {pid} ended at once"))?;
-        Ok(Remembered { pid, start_ticks, boot: boot(), data: data.to_owned() })
+        let process = ProcessId::of(pid).with_context(|| format!("process {pid} ended at once"))?;
+        Ok(Remembered { process, data: data.to_owned() })
     }
 
     /// Whether exactly this process still runs, on this data directory.
     pub(crate) fn runs(&self) -> bool {
-        self.is_there() && self.serves_data()
-    }
-
-    fn is_there(&self) -> bool {
-        self.boot == boot() && start_ticks(self.pid) == Some(self.start_ticks)
+        self.process.is_there() && self.serves_data()
     }
 
     fn serves_data(&self) -> bool {
-        let command_line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
         let wanted = format!("--datadir={}", self.data.display());
-        command_line.split(|byte| *byte == 0).any(|argument| argument == wanted.as_bytes())
+        holds(self.process.pid(), "cmdline", wanted.as_bytes())
     }
 
     /// Ends the process if it still runs. Returns whether it did.
     pub(crate) fn end(&self, limit: Span) -> bool {
-        if !self.runs() {
-            return false;
+        let runs = self.runs();
+        if runs {
+            end_other(&self.process, limit);
         }
-        signal(self.pid, Signal::SIGTERM);
-        if self.wait_until_gone(limit) == Waited::Late {
-            signal(self.pid, Signal::SIGKILL);
-            self.wait_until_gone(limit);
-        }
-        true
-    }
-
-    /// A process on its way out has no command line any more, but still holds its files and their locks.
-    fn wait_until_gone(&self, limit: Span) -> Waited<()> {
-        wait_for(limit, &|| false, || (!self.is_there()).then_some(()))
+        runs
     }
 }
 
-/// Field 22 of `/proc/PID/stat` (proc(5)); `None` for a process that is gone or only waits to be collected.
-fn start_ticks(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the name in parentheses and may hold anything; the third is the state.
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
-    if fields.next()? == "Z" {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
+/// Ends every process that was started for the scratch server in a directory. Returns whether there was one.
+pub(crate) fn end_marked(home: &Path, limit: Span) -> bool {
+    let mark = [MARK.as_bytes(), b"=", home.as_os_str().as_bytes()].concat();
+    let marked = |process: &ProcessId| holds(process.pid(), "environ", &mark);
+    let found: Vec<ProcessId> = process::all().into_iter().filter_map(ProcessId::of).filter(marked).collect();
+    found.iter().for_each(|process| end_other(process, limit));
+    !found.is_empty()
 }
 
-/// The kernel's name for this boot.
-fn boot() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+/// Ends a process that is no child of this one: asks first, then forces. One on its way out has no command line any
+/// more, but still holds its files and their locks.
+fn end_other(process: &ProcessId, limit: Span) {
+    process.ask_to_end();
+    if process.wait_until_gone(limit) == Waited::Late {
+        process.kill();
+        process.wait_until_gone(limit);
+    }
+}
+
+/// Whether one of the texts in a file of `/proc/PID`, each of which ends with a zero byte, is this one.
+fn holds(pid: u32, file: &str, text: &[u8]) -> bool {
+    let all = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    all.split(|byte| *byte == 0).any(|one| one == text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Stdio;
 
     fn sleeper(argument: &str) -> Child {
         // `sh` keeps the further arguments in its command line.
-        Command::new("sh")
-            .args(["-c", "read line; :", "sh", argument])
-            .stdin(std::process::Stdio::piped())
-            .spawn()
-            .unwrap()
+        Command::new("sh").args(["-c", "read line; :", "sh", argument]).stdin(Stdio::piped()).spawn().unwrap()
     }
 
     #[test]
@@ -233,25 +194,32 @@ mod tests {
         let remembered = Remembered::new(child.id(), Path::new("/a/data")).unwrap();
         // A process exists before its command line can be read.
         while !remembered.runs() {}
-        let others = [
-            Remembered { start_ticks: remembered.start_ticks + 1, ..remembered.clone() },
-            Remembered { data: "/another".into(), ..remembered.clone() },
-            Remembered { boot: "another".into(), ..remembered.clone() },
-        ];
-        for other in others {
-            assert!(!other.end(Span::from_secs(5)));
-        }
+        let other = Remembered { data: "/another".into(), ..remembered.clone() };
+        assert!(!other.end(Span::from_secs(5)));
         assert!(remembered.end(Span::from_secs(20)));
         assert_eq!(child.wait().unwrap().signal(), Some(15));
         assert!(!remembered.runs());
     }
 
     #[test]
+    fn what_was_started_for_a_directory_is_ended_and_nothing_else() {
+        let start = |home: &str| Command::new("cat").env(MARK, home).stdin(Stdio::piped()).spawn().unwrap();
+        let (mut ours, mut other) = (start("/srv/benchd/ssd"), start("/srv/benchd/ssd2"));
+        // A process exists before its environment can be read.
+        while !end_marked(Path::new("/srv/benchd/ssd"), Span::from_secs(20)) {}
+        assert_eq!(ours.wait().unwrap().signal(), Some(15));
+        assert!(!end_marked(Path::new("/srv/benchd/ssd"), Span::from_secs(20)));
+        assert!(other.try_wait().unwrap().is_none());
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+
+    #[test]
     fn a_child_that_does_not_listen_is_forced() {
         let mut child = Command::new("sh")
             .args(["-c", "trap '' TERM; echo; read line"])
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::piped())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         // Its line says that the trap is set.
@@ -263,12 +231,5 @@ mod tests {
         assert!(end(&mut child, Span::from_millis(50)));
         let mut willing = sleeper("");
         assert!(!end(&mut willing, Span::from_secs(20)));
-    }
-
-    #[test]
-    fn a_wait_ends_by_result_stop_or_limit() {
-        assert_eq!(wait_for(Span::from_secs(9), &|| false, || Some(7)), Waited::Done(7));
-        assert_eq!(wait_for(Span::from_secs(9), &|| true, || None::<()>), Waited::Stopped);
-        assert_eq!(wait_for(Span::from_millis(1), &|| false, || None::<()>), Waited::Late);
     }
 }

@@ -102,6 +102,7 @@ fn ask_version(path: &Path, account: Option<&Account>) -> anyhow::Result<String>
     if let Some(account) = account {
         account.run(&mut command);
     }
+    crate::system::end_with_this_thread(&mut command);
     let mut child = command.spawn().with_context(|| format!("{} cannot be started", path.display()))?;
     if wait_for_end(&mut child, VERSION_LIMIT, &|| false) == Waited::Late {
         let _ = child.kill();

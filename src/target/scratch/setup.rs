@@ -14,6 +14,7 @@ use super::log;
 use super::process::{self, Waited, ended_with, wait_for_end};
 use super::program::{Flavour, Program};
 use super::{Asker, ScratchOptions};
+use crate::system;
 
 /// What benchd decides, because ownership and safety rest on it.
 const DECIDED: &[&str] = &[
@@ -194,7 +195,11 @@ fn add_options<'a>(command: &mut Command, options: impl Iterator<Item = (&'a Str
 fn run_inside(command: &mut Command, home: &Home) -> anyhow::Result<()> {
     command.arg(format!("--datadir={}", home.data().display()));
     command.arg(format!("--tmpdir={}", home.tmp().display()));
-    command.env("TMPDIR", home.tmp()).current_dir(home.path()).process_group(0);
+    command
+        .env(process::MARK, home.path())
+        .env("TMPDIR", home.tmp())
+        .current_dir(home.path())
+        .process_group(0);
     let log = home.log();
     let file = OpenOptions::new()
         .append(true)
@@ -207,6 +212,7 @@ fn run_inside(command: &mut Command, home: &Home) -> anyhow::Result<()> {
     if let Some(account) = home.account() {
         account.run(command);
     }
+    system::end_with_this_thread(command);
     Ok(())
 }
 

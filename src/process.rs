@@ -1,0 +1,172 @@
+//! A process told from every other that had, or will have, the same id.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+use crate::units::Span;
+
+/// The first and the longest pause between two looks at something that takes time.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
+
+/// How a wait ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Waited<T> {
+    /// With what was waited for.
+    Done(T),
+    /// The limit passed.
+    Late,
+    /// The caller was asked to stop.
+    Stopped,
+}
+
+/// Looks again and again, more slowly with time, until there is something, the limit passes, or `stop` says so.
+pub(crate) fn wait_for<T>(
+    limit: Span,
+    stop: &dyn Fn() -> bool,
+    mut look: impl FnMut() -> Option<T>,
+) -> Waited<T> {
+    let begin = Instant::now();
+    let mut pause = PAUSES.0;
+    loop {
+        if let Some(found) = look() {
+            return Waited::Done(found);
+        }
+        if stop() {
+            return Waited::Stopped;
+        }
+        if begin.elapsed() >= limit.duration() {
+            return Waited::Late;
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(PAUSES.1);
+    }
+}
+
+/// A process id with the start time and the boot that make it unique.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProcessId {
+    pid: u32,
+    /// When it started, in clock ticks since boot.
+    start_ticks: u64,
+    boot: String,
+}
+
+impl ProcessId {
+    /// The process that has this id now; `None` when none has, or it has ended and only waits to be collected.
+    pub(crate) fn of(pid: u32) -> Option<ProcessId> {
+        Some(ProcessId { pid, start_ticks: start_ticks(pid)?, boot: boot() })
+    }
+
+    /// The id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether exactly this process is still there.
+    pub(crate) fn is_there(&self) -> bool {
+        self.boot == boot() && start_ticks(self.pid) == Some(self.start_ticks)
+    }
+
+    /// Asks the process to end; one that stands still goes on, so that it can.
+    pub(crate) fn ask_to_end(&self) {
+        self.signal(Signal::SIGTERM);
+        self.signal(Signal::SIGCONT);
+    }
+
+    /// Ends the process at once, if it is still there.
+    pub(crate) fn kill(&self) {
+        self.signal(Signal::SIGKILL);
+    }
+
+    /// Ends the process and all of its group at once, if it is still there and leads one.
+    pub(crate) fn kill_group(&self) {
+        if let Some(pid) = self.pid_if_there() {
+            // It may be gone by now, which is what is wanted.
+            let _ = killpg(pid, Signal::SIGKILL);
+        }
+    }
+
+    /// Waits until the process is gone.
+    pub(crate) fn wait_until_gone(&self, limit: Span) -> Waited<()> {
+        wait_for(limit, &|| false, || (!self.is_there()).then_some(()))
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = self.pid_if_there() {
+            // It may be gone by now, which is what is wanted.
+            let _ = kill(pid, signal);
+        }
+    }
+
+    fn pid_if_there(&self) -> Option<Pid> {
+        self.is_there().then(|| i32::try_from(self.pid).ok().map(Pid::from_raw)).flatten()
+    }
+}
+
+/// Ids of all processes.
+pub(crate) fn all() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Field 22 of `/proc/PID/stat` (proc(5)); `None` for a process that is gone or only waits to be collected.
+fn start_ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the name in parentheses and may hold anything; the third is the state.
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    if fields.next()? == "Z" {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+/// The kernel's name for this boot.
+fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn only_the_process_that_was_meant_is_ended() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let process = ProcessId::of(child.id()).unwrap();
+        let others = [
+            ProcessId { start_ticks: process.start_ticks + 1, ..process.clone() },
+            ProcessId { boot: "another".into(), ..process.clone() },
+        ];
+        for other in others {
+            other.kill();
+            assert_eq!(other.wait_until_gone(Span::ZERO), Waited::Done(()));
+        }
+        assert_eq!(process.wait_until_gone(Span::ZERO), Waited::Late);
+        process.kill();
+        assert_eq!(process.wait_until_gone(Span::from_secs(20)), Waited::Done(()));
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+    }
+
+    #[test]
+    fn a_process_that_stands_still_is_asked_to_end_and_does() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let process = ProcessId::of(child.id()).unwrap();
+        process.signal(Signal::SIGSTOP);
+        process.ask_to_end();
+        assert_eq!(process.wait_until_gone(Span::from_secs(20)), Waited::Done(()));
+        assert_eq!(child.wait().unwrap().signal(), Some(15));
+    }
+
+    #[test]
+    fn a_wait_ends_by_result_stop_or_limit() {
+        assert_eq!(wait_for(Span::from_secs(9), &|| false, || Some(7)), Waited::Done(7));
+        assert_eq!(wait_for(Span::from_secs(9), &|| true, || None::<()>), Waited::Stopped);
+        assert_eq!(wait_for(Span::from_millis(1), &|| false, || None::<()>), Waited::Late);
+    }
+}
