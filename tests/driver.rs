@@ -1,6 +1,5 @@
 //! The driver at its boundary, with fake workers in the process.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
