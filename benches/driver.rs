@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use benchd::driver::random::Random;
-use benchd::driver::{Arrivals, Buckets, Failed, Layout, Pace, Plan, Stop, Tally, Worker, drive};
+use benchd::driver::{Arrivals, Buckets, Failed, Kinds, Layout, Pace, Plan, Stop, Tally, Worker, drive};
 use benchd::record::{CaseResult, new_histogram};
 use benchd::units::{Rate, Share, Span};
 use criterion::{Criterion, SamplingMode, criterion_group, criterion_main};
@@ -42,6 +42,7 @@ fn plan(pace: Pace, time: Span, operations: u64) -> Plan {
         seed: 1,
         interval: Span::from_secs(1),
         max_errors: Share::from_percent(1),
+        kinds: Kinds::default(),
     }
 }
 

@@ -1,9 +1,15 @@
 //! The one place of unsafe code: what neither the language nor a safe wrapper offers.
 #![allow(unsafe_code, reason = "each block says why nothing safe does the same")]
 
+mod aio;
+mod buffers;
+mod mapped_file;
+mod uring;
+
 use std::cell::UnsafeCell;
 use std::io;
 use std::num::NonZeroU64;
+use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr::NonNull;
@@ -13,6 +19,54 @@ use nix::libc;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use nix::unistd::{getpid, getppid};
+
+pub(crate) use aio::Aio;
+pub(crate) use buffers::{Aligned, Buffers};
+pub(crate) use mapped_file::MappedFile;
+pub(crate) use uring::Uring;
+
+/// A read or write of a file to be queued.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Transfer<'a> {
+    /// Chosen by the caller, below the depth of the queue, and free: it names the buffer and the completion.
+    pub(crate) slot: usize,
+    pub(crate) file: BorrowedFd<'a>,
+    pub(crate) write: bool,
+    pub(crate) offset: u64,
+    /// Bytes, at most those of a buffer.
+    pub(crate) length: usize,
+}
+
+/// A request that ended.
+#[derive(Debug)]
+pub(crate) struct Completion {
+    pub(crate) slot: usize,
+    /// Bytes transferred.
+    pub(crate) result: io::Result<usize>,
+}
+
+/// Requests under way in the kernel, each with a place for its data.
+pub(crate) trait Queue {
+    /// The data of a slot; none while the slot is under way.
+    fn buffer(&mut self, slot: usize) -> Option<&mut [u8]>;
+
+    /// Hands a request to the kernel.
+    ///
+    /// # Errors
+    /// When its slot is taken, its length is beyond the buffer, or the kernel refuses it.
+    fn submit(&mut self, transfer: &Transfer<'_>) -> io::Result<()>;
+
+    /// Waits for at least one request to end, and notes all that have.
+    ///
+    /// # Errors
+    /// When the kernel refuses to say.
+    fn wait(&mut self, ended: &mut Vec<Completion>) -> io::Result<()>;
+}
+
+/// Bytes transferred, or the error, of the kernel's way to say both in one number.
+fn outcome(number: i64) -> io::Result<usize> {
+    usize::try_from(number).map_err(|_| io::Error::from_raw_os_error(i32::try_from(-number).unwrap_or(0)))
+}
 
 /// Counters at 0 that take no memory until they are written: the kernel gives pages of zeros when they are touched,
 /// which writing the zeros one by one would do at once.

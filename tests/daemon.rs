@@ -108,6 +108,17 @@ fn every_preset_passes_the_check() {
 }
 
 #[test]
+fn every_example_passes_the_check() {
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/examples");
+    let place = Place::new("");
+    for example in std::fs::read_dir(examples).unwrap() {
+        let path = example.unwrap().path();
+        let checked = place.json(&["check", &path.display().to_string(), "--output", "json"]);
+        assert_eq!(checked["ok"], true, "{}", path.display());
+    }
+}
+
+#[test]
 fn a_run_can_be_asked_for_and_everything_shows_it() {
     let place = Place::new(SHORT);
     let daemon = place.serve();

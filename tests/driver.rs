@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use benchd::driver::{
-    Arrivals, DriveError, ErrorCode, Failed, Observed, Pace, Pin, Plan, Stop, Tally, Worker, drive,
+    Arrivals, DriveError, ErrorCode, Failed, Kinds, Observed, Pace, Pin, Plan, Stop, Tally, Worker, drive,
 };
 use benchd::record::{CaseResult, LIVE_BUCKETS_SECONDS, LoadModel, Statements};
 use benchd::units::{Rate, Share, Span};
@@ -41,6 +41,7 @@ fn plan(clients: u32) -> Plan {
         seed: 1,
         interval: Span::from_millis(50),
         max_errors: Share::from_percent(1),
+        kinds: Kinds::default(),
     }
 }
 

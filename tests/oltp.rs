@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use benchd::driver::{DriveError, Observed, Stop};
 use benchd::record::CaseResult;
-use benchd::target::{Access, Client, DaemonIdentity, PreparedTarget};
+use benchd::target::{Access, Client, DaemonIdentity, OwnedSchema, Prepared, PreparedTarget, Way};
 use benchd::units::Span;
 use benchd::workloads::{Workload, find};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ use common::{Flavour, Server};
 /// A server with the schema that benchd made on it.
 struct Host {
     server: Server,
-    at: PreparedTarget,
+    at: Prepared,
     /// Holds the local side of the proof that the schema is benchd's.
     _directory: TempDir,
 }
@@ -43,7 +43,22 @@ impl Host {
         let mut client = Client::connect(&server.root()).unwrap();
         let at = PreparedTarget::claim(&mut client, "test", &daemon, &directory.path().join("owned.json"));
         client.close();
-        Some(Host { server, at: at.unwrap(), _directory: directory })
+        Some(Host { server, at: Prepared::Server(Box::new(at.unwrap())), _directory: directory })
+    }
+
+    fn access(&self) -> &Access {
+        &server(&self.at).access
+    }
+
+    fn schema(&self) -> &OwnedSchema {
+        &server(&self.at).schema
+    }
+}
+
+fn server(at: &Prepared) -> &PreparedTarget {
+    match at {
+        Prepared::Server(server) => server,
+        Prepared::Directory(_) => panic!("not a server"),
     }
 }
 
@@ -65,12 +80,16 @@ fn workload(name: &str, changes: Value) -> Box<dyn Workload> {
     (kind.build)(&parameters).unwrap()
 }
 
-fn prepare(workload: &dyn Workload, at: &mut PreparedTarget) {
+fn way(access: &Access) -> Way {
+    Way::Server(Box::new(access.clone()))
+}
+
+fn prepare(workload: &dyn Workload, at: &mut Prepared) {
     workload.prepare(Some(at), &Stop::new(), &mut |_, _, _| ()).unwrap();
 }
 
 fn measure(workload: &dyn Workload, access: &Access) -> CaseResult {
-    workload.measure(Some(access), &Stop::new(), &mut |_| ()).unwrap()
+    workload.measure(Some(&way(access)), &Stop::new(), &mut |_| ()).unwrap()
 }
 
 /// The only value of a query's only row.
@@ -232,11 +251,11 @@ fn each_workload_sends_what_sysbench_is_described_to_send_and_counts_it() {
     }
 }
 
-fn check_sending(at: &mut PreparedTarget, name: &str, counts: [u64; 3], protocol: &str) {
+fn check_sending(at: &mut Prepared, name: &str, counts: [u64; 3], protocol: &str) {
     let case = workload(name, json!({"tables": 3, "protocol": protocol}));
     prepare(case.as_ref(), at);
     let mut result = None;
-    let log = logged(&at.access, || result = Some(measure(case.as_ref(), &at.access)));
+    let log = logged(&server(at).access, || result = Some(measure(case.as_ref(), &server(at).access)));
     let sent = statements(&log);
     let expected = expected(name);
     assert_eq!(shapes(&sent), expected.repeat(20), "{name} {protocol}");
@@ -268,7 +287,7 @@ fn without_transactions_only_begin_and_commit_are_missing() {
     let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
     let case = workload("oltp_read_write", json!({"skip_trx": true, "operations": 5}));
     prepare(case.as_ref(), &mut host.at);
-    let log = logged(&host.at.access, || drop(measure(case.as_ref(), &host.at.access)));
+    let log = logged(host.access(), || drop(measure(case.as_ref(), host.access())));
     let expected: Vec<&str> =
         expected("oltp_read_write").into_iter().filter(|text| !matches!(*text, "BEGIN" | "COMMIT")).collect();
     assert_eq!(shapes(&statements(&log)), expected.repeat(5));
@@ -296,15 +315,15 @@ fn sysbench(server: &Server, schema: &str, arguments: &[&str]) -> Option<()> {
 #[test]
 fn sysbench_itself_sends_the_same_statements() {
     let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
-    let schema = host.at.access.schema.clone().unwrap();
+    let schema = host.access().schema.clone().unwrap();
     for (name, _) in KINDS {
         for (protocol, mode) in [("prepared", "auto"), ("text", "disable")] {
             let case = workload(name, json!({"tables": 2, "protocol": protocol, "operations": 5}));
             prepare(case.as_ref(), &mut host.at);
-            let ours = logged(&host.at.access, || drop(measure(case.as_ref(), &host.at.access)));
+            let ours = logged(host.access(), || drop(measure(case.as_ref(), host.access())));
             let mut run = None;
             let mode = format!("--db-ps-mode={mode}");
-            let theirs = logged(&host.at.access, || {
+            let theirs = logged(host.access(), || {
                 run = sysbench(&host.server, &schema, &[name, "--tables=2", "--events=5", &mode, "run"]);
             });
             if run.is_none() {
@@ -355,7 +374,7 @@ fn sysbench_itself_makes_the_same_tables() {
         if made.is_none() {
             return;
         }
-        assert_eq!(making(&own, host.at.schema.name()), making(&peer, "peer"));
+        assert_eq!(making(&own, host.schema().name()), making(&peer, "peer"));
         execute(&host.server.root(), &["DROP TABLE peer.sbtest1", "DROP TABLE IF EXISTS peer.sbtest2"]);
     }
 }
@@ -378,14 +397,11 @@ fn rows_have_the_shape_and_k_the_distribution_of_sysbench() {
     for (rand_type, hot) in [("special", 7_300..7_900), ("uniform", 30..130)] {
         let case = workload("oltp_read_only", json!({"table_size": 10_000, "rand_type": rand_type}));
         prepare(case.as_ref(), &mut host.at);
-        assert_eq!(value(&host.at.access, misshapen), "0");
-        assert_eq!(
-            value(&host.at.access, "SELECT COUNT(*) FROM sbtest1 WHERE k NOT BETWEEN 1 AND 10000"),
-            "0"
-        );
-        let found = value(&host.at.access, "SELECT COUNT(*) FROM sbtest1 WHERE k BETWEEN 4975 AND 5050");
+        assert_eq!(value(host.access(), misshapen), "0");
+        assert_eq!(value(host.access(), "SELECT COUNT(*) FROM sbtest1 WHERE k NOT BETWEEN 1 AND 10000"), "0");
+        let found = value(host.access(), "SELECT COUNT(*) FROM sbtest1 WHERE k BETWEEN 4975 AND 5050");
         assert!(hot.contains(&found.parse().unwrap()), "{rand_type}: {found}");
-        let distinct = value(&host.at.access, "SELECT COUNT(DISTINCT c) FROM sbtest1");
+        let distinct = value(host.access(), "SELECT COUNT(DISTINCT c) FROM sbtest1");
         assert_eq!(distinct, "10000");
     }
 }
@@ -396,7 +412,7 @@ fn two_loads_of_one_seed_hold_the_same_rows_and_another_seed_others() {
     let mut sums = |seed: u64, threads: u32| {
         let keys = json!({"tables": 3, "seed": seed, "threads": threads, "reuse": false});
         prepare(workload("oltp_read_write", keys).as_ref(), &mut host.at);
-        [1, 2, 3].map(|table| checksum(&host.at.access, &format!("sbtest{table}")))
+        [1, 2, 3].map(|table| checksum(host.access(), &format!("sbtest{table}")))
     };
     let first = sums(1, 1);
     assert_eq!(sums(1, 4), first);
@@ -406,8 +422,8 @@ fn two_loads_of_one_seed_hold_the_same_rows_and_another_seed_others() {
 }
 
 /// How many rows were sent and tables dropped while a case was prepared.
-fn loading(case: &dyn Workload, at: &mut PreparedTarget) -> BTreeMap<&'static str, usize> {
-    let access = at.access.clone();
+fn loading(case: &dyn Workload, at: &mut Prepared) -> BTreeMap<&'static str, usize> {
+    let access = server(at).access.clone();
     let log = logged(&access, || prepare(case, at));
     let count = |word: &str| log.iter().filter(|entry| entry.text.starts_with(word)).count();
     BTreeMap::from([("create", count("CREATE TABLE")), ("insert", count("INSERT INTO sbtest"))])
@@ -425,7 +441,7 @@ fn rows_are_used_again_while_they_are_what_the_case_wants() {
     };
     let writes = case("oltp_write_only", json!({}));
     assert_eq!(loading(writes.as_ref(), &mut host.at), loaded);
-    measure(writes.as_ref(), &host.at.access);
+    measure(writes.as_ref(), host.access());
     assert_eq!(loading(writes.as_ref(), &mut host.at), reused);
     let reads = case("oltp_read_only", json!({"threads": 4, "protocol": "text"}));
     assert_eq!(loading(reads.as_ref(), &mut host.at), reused, "all four workloads share their tables");
@@ -433,7 +449,7 @@ fn rows_are_used_again_while_they_are_what_the_case_wants() {
     assert_eq!(loading(case("oltp_read_only", json!({"seed": 2})).as_ref(), &mut host.at), loaded);
     assert_eq!(loading(case("oltp_read_only", json!({"engine": "myisam"})).as_ref(), &mut host.at), loaded);
     assert_eq!(loading(reads.as_ref(), &mut host.at), loaded);
-    execute(&host.at.access, &["DELETE FROM sbtest2 WHERE id = 7"]);
+    execute(host.access(), &["DELETE FROM sbtest2 WHERE id = 7"]);
     let one = BTreeMap::from([("create", 1), ("insert", 1)]);
     assert_eq!(loading(reads.as_ref(), &mut host.at), one, "a row of one table is missing");
     assert_eq!(loading(reads.as_ref(), &mut host.at), reused);
@@ -443,12 +459,12 @@ fn rows_are_used_again_while_they_are_what_the_case_wants() {
 fn a_case_with_more_tables_loads_only_those_that_are_missing() {
     let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
     let case = |keys: Value| workload("oltp_read_only", keys);
-    let made = |at: &mut PreparedTarget, keys: Value| loading(case(keys).as_ref(), at)["create"];
+    let made = |at: &mut Prepared, keys: Value| loading(case(keys).as_ref(), at)["create"];
     assert_eq!(made(&mut host.at, json!({"tables": 1})), 1);
     assert_eq!(made(&mut host.at, json!({"tables": 3})), 2);
     assert_eq!(made(&mut host.at, json!({"tables": 2})), 0);
     assert_eq!(made(&mut host.at, json!({"tables": 1, "seed": 2})), 1);
-    let held: Vec<&str> = host.at.schema.tables().collect();
+    let held: Vec<&str> = host.schema().tables().collect();
     assert_eq!(held, ["sbtest1"], "tables of other data are dropped, though this case does not use them");
 }
 
@@ -467,7 +483,7 @@ fn progress_counts_rows_to_the_last() {
 fn a_substituted_engine_is_an_error_that_names_it() {
     let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
     let case = workload("oltp_read_only", json!({"engine": "tokudb"}));
-    let error = |at: &mut PreparedTarget| {
+    let error = |at: &mut Prepared| {
         let prepared = case.prepare(Some(at), &Stop::new(), &mut |_, _, _| ());
         format!("{:#}", prepared.unwrap_err())
     };
@@ -483,12 +499,12 @@ fn clients_in_each_others_way_finish_and_lose_no_row() {
     let crowd = json!({"threads": 16, "table_size": 100, "operations": 0, "time": "3s"});
     let case = workload("oltp_write_only", crowd);
     prepare(case.as_ref(), &mut host.at);
-    let result = measure(case.as_ref(), &host.at.access);
+    let result = measure(case.as_ref(), host.access());
     assert!(result.operations > 0);
     assert!(result.errors.by_code.get("1213").is_some_and(|count| *count > 0), "{:?}", result.errors);
     assert!(result.errors.retried > 0);
-    assert_eq!(value(&host.at.access, "SELECT COUNT(DISTINCT id) FROM sbtest1"), "100");
-    assert_eq!(value(&host.at.access, "SELECT COUNT(*) FROM sbtest1"), "100");
+    assert_eq!(value(host.access(), "SELECT COUNT(DISTINCT id) FROM sbtest1"), "100");
+    assert_eq!(value(host.access(), "SELECT COUNT(*) FROM sbtest1"), "100");
 }
 
 #[test]
@@ -500,9 +516,9 @@ fn an_engine_without_transactions_meets_duplicate_keys_and_loses_no_row() {
     });
     let case = workload("oltp_write_only", crowd);
     prepare(case.as_ref(), &mut host.at);
-    let result = measure(case.as_ref(), &host.at.access);
+    let result = measure(case.as_ref(), host.access());
     assert!(result.errors.by_code.get("1062").is_some_and(|count| *count > 0), "{:?}", result.errors);
-    assert_eq!(value(&host.at.access, "SELECT COUNT(*) FROM sbtest1"), "10");
+    assert_eq!(value(host.access(), "SELECT COUNT(*) FROM sbtest1"), "10");
 }
 
 #[test]
@@ -510,10 +526,10 @@ fn one_stray_lock_wait_is_rolled_back_and_tried_again() {
     let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
     let case = workload("oltp_write_only", json!({"table_size": 1, "operations": 1}));
     prepare(case.as_ref(), &mut host.at);
-    let mut blocker = Client::connect(&host.at.access).unwrap();
+    let mut blocker = Client::connect(host.access()).unwrap();
     blocker.query("BEGIN").unwrap();
     blocker.query("UPDATE sbtest1 SET pad = 'held' WHERE id = 1").unwrap();
-    let access = host.at.access.clone();
+    let access = host.access().clone();
     let stop = Stop::new();
     // The lock is let go once the load was refused it for the first time, or has ended.
     let let_go = || {
@@ -524,10 +540,10 @@ fn one_stray_lock_wait_is_rolled_back_and_tried_again() {
         blocker.query("ROLLBACK").unwrap();
     };
     let mut result = None;
-    let log = logged(&host.at.access, || {
+    let log = logged(host.access(), || {
         thread::scope(|scope| {
             scope.spawn(let_go);
-            result = Some(case.measure(Some(&access), &Stop::new(), &mut |_| ()));
+            result = Some(case.measure(Some(&way(&access)), &Stop::new(), &mut |_| ()));
             stop.request();
         });
     });
@@ -548,12 +564,12 @@ fn on_a_held_row(changes: Value, access: impl FnOnce(&Access) -> Access) -> Opti
     parameters.extend(changes.as_object().unwrap().clone());
     let case = workload("oltp_write_only", Value::Object(parameters));
     prepare(case.as_ref(), &mut host.at);
-    let mut holder = Client::connect(&host.at.access).unwrap();
+    let mut holder = Client::connect(host.access()).unwrap();
     holder.query("BEGIN").unwrap();
     holder.query("UPDATE sbtest1 SET pad = 'held' WHERE id = 1").unwrap();
-    let result = measure(case.as_ref(), &access(&host.at.access));
+    let result = measure(case.as_ref(), &access(host.access()));
     let waiting = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'UPDATE%'";
-    assert_eq!(value(&host.at.access, waiting), "0", "no statement of the load is left on the server");
+    assert_eq!(value(host.access(), waiting), "0", "no statement of the load is left on the server");
     holder.close();
     Some((result, host))
 }
@@ -591,7 +607,7 @@ fn a_server_that_dies_ends_the_case_within_seconds() {
     let case = workload("oltp_read_write", json!({"threads": 4, "operations": 0, "time": "60s"}));
     prepare(case.as_ref(), &mut host.at);
     let mut killed = None;
-    let ended = case.measure(Some(&host.at.access), &Stop::new(), &mut |_: Observed| {
+    let ended = case.measure(Some(&way(host.access())), &Stop::new(), &mut |_: Observed| {
         killed.get_or_insert_with(|| {
             host.server.kill();
             Instant::now()
@@ -608,9 +624,9 @@ fn a_server_that_stands_still_ends_the_case_within_seconds() {
     let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
     let case = workload("oltp_read_write", json!({"threads": 4, "operations": 0, "time": "60s"}));
     prepare(case.as_ref(), &mut host.at);
-    let access = Access { statement_timeout: Span::from_secs(1), ..host.at.access.clone() };
+    let access = Access { statement_timeout: Span::from_secs(1), ..host.access().clone() };
     let mut frozen = None;
-    let ended = case.measure(Some(&access), &Stop::new(), &mut |_: Observed| {
+    let ended = case.measure(Some(&way(&access)), &Stop::new(), &mut |_: Observed| {
         frozen.get_or_insert_with(|| {
             host.server.freeze();
             Instant::now()
@@ -628,11 +644,11 @@ fn a_server_that_prepares_no_more_statements_ends_the_case_with_what_to_do() {
     let case = workload("oltp_read_write", json!({"tables": 2}));
     prepare(case.as_ref(), &mut host.at);
     host.server.setup(&["SET GLOBAL max_prepared_stmt_count = 5"]);
-    let ended = case.measure(Some(&host.at.access), &Stop::new(), &mut |_| ());
+    let ended = case.measure(Some(&way(host.access())), &Stop::new(), &mut |_| ());
     let Err(DriveError::Fatal { message, .. }) = ended else { panic!("{ended:?}") };
     assert!(message.contains("raise max_prepared_stmt_count"), "{message}");
     let text = workload("oltp_read_write", json!({"tables": 2, "protocol": "text"}));
-    assert_eq!(measure(text.as_ref(), &host.at.access).operations, 20);
+    assert_eq!(measure(text.as_ref(), host.access()).operations, 20);
 }
 
 #[test]
@@ -640,7 +656,7 @@ fn a_second_run_on_the_rows_of_the_first_changes_as_many() {
     let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
     let case = workload("oltp_write_only", json!({"rand_type": "uniform", "delete_inserts": 0}));
     prepare(case.as_ref(), &mut host.at);
-    let writes = [(); 2].map(|()| measure(case.as_ref(), &host.at.access).statements.write);
+    let writes = [(); 2].map(|()| measure(case.as_ref(), host.access()).statements.write);
     assert_eq!(writes, [40, 40]);
 }
 
@@ -649,9 +665,9 @@ fn a_connection_that_is_killed_is_had_again_and_counted() {
     let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
     let case = workload("oltp_read_write", json!({"operations": 0, "time": "3s"}));
     prepare(case.as_ref(), &mut host.at);
-    let access = host.at.access.clone();
+    let access = host.access().clone();
     let mut killed = false;
-    let result = case.measure(Some(&host.at.access), &Stop::new(), &mut |_: Observed| {
+    let result = case.measure(Some(&way(host.access())), &Stop::new(), &mut |_: Observed| {
         if !std::mem::replace(&mut killed, true) {
             let others = "SELECT ID FROM information_schema.PROCESSLIST \
                           WHERE DB = DATABASE() AND ID <> CONNECTION_ID()";
@@ -671,14 +687,14 @@ fn a_stop_ends_the_load_within_two_seconds() {
     prepare(case.as_ref(), &mut host.at);
     let stop = Stop::new();
     let mut asked = None;
-    let ended = case.measure(Some(&host.at.access), &stop, &mut |_: Observed| {
+    let ended = case.measure(Some(&way(host.access())), &stop, &mut |_: Observed| {
         stop.request();
         asked.get_or_insert_with(Instant::now);
     });
     let took = asked.unwrap().elapsed();
     assert!(matches!(ended, Err(DriveError::Stopped { partial: Some(_) })), "{ended:?}");
     assert!(took < Duration::from_secs(2), "{took:?}");
-    assert_eq!(value(&host.at.access, "SELECT COUNT(*) FROM sbtest1"), "20");
+    assert_eq!(value(host.access(), "SELECT COUNT(*) FROM sbtest1"), "20");
 }
 
 #[test]

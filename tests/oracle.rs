@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use benchd::driver::Stop;
 use benchd::record::{CaseResult, Percentiles};
-use benchd::target::{Access, Client};
+use benchd::target::{Access, Client, Way};
 use benchd::workloads::find;
 use serde_json::{Value, json};
 
@@ -39,7 +39,8 @@ fn load(access: &Access, changes: Value) -> CaseResult {
         parameters.extend(values.as_object().unwrap().clone());
     }
     let workload = (kind.build)(&parameters).unwrap();
-    workload.measure(Some(access), &Stop::new(), &mut |_| ()).unwrap()
+    let way = Way::Server(Box::new(access.clone()));
+    workload.measure(Some(&way), &Stop::new(), &mut |_| ()).unwrap()
 }
 
 /// The quantile of the response time with a freeze and a capacity.

@@ -21,7 +21,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use benchd::driver::Stop;
-use benchd::target::{Access, Bind, Client, LoadConnection};
+use benchd::target::{Access, Bind, Client, LoadConnection, Way};
 use benchd::workloads::find;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
@@ -117,8 +117,9 @@ fn benchd(load: &Load) {
     });
     parameters.extend(changes.as_object().unwrap().clone());
     let workload = (kind.build)(&parameters).unwrap();
+    let to = Way::Server(Box::new(access(load)));
     let before = cpu();
-    let result = workload.measure(Some(&access(load)), &Stop::new(), &mut |_| ()).unwrap();
+    let result = workload.measure(Some(&to), &Stop::new(), &mut |_| ()).unwrap();
     let (queries, per_second) = (result.operations, result.per_second);
     report("benchd", queries, queries as f64 / per_second, before);
 }

@@ -1,5 +1,7 @@
 //! Series whose truth is known, judged.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::record::{Errors, Generator, Load, LoadModel, Percentiles, Statements, Steady};
 
@@ -149,6 +151,7 @@ fn result(change: &dyn Fn(&mut CaseResult)) -> CaseResult {
         response: percentiles,
         service: percentiles,
         lag: Percentiles { p99: Some(0.9), ..percentiles },
+        by_operation: BTreeMap::new(),
         failed: Percentiles::default(),
         overflow: 0,
         steady: None,

@@ -122,6 +122,7 @@ impl List {
 fn target_row(target: &Target) -> (&'static str, String) {
     match target {
         Target::Scratch(scratch) => ("scratch", scratch.directory.display().to_string()),
+        Target::Directory(directory) => ("directory", directory.path.display().to_string()),
         Target::Server(server) => ("server", server.place()),
     }
 }

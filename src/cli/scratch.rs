@@ -96,6 +96,8 @@ fn find_at(name: &str, target: &Target, owner: &Owner<'_>) -> Vec<Found> {
         Target::Server(_) => on_server(name, target, owner),
         Target::Scratch(scratch) => target::scratch_homes(&scratch.directory, owner.daemon.uuid)
             .map(|homes| homes.into_iter().filter(|home| home.target == name).map(Found::Home).collect()),
+        // Files of a load have no names: none outlives its run.
+        Target::Directory(_) => Ok(Vec::new()),
     };
     found.unwrap_or_else(|error| {
         vec![Found::Foreign { target: name.to_owned(), what: format!("cannot be seen: {error:#}") }]

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::catalogue::ParameterError;
+use super::catalogue::{Needs, ParameterError};
 use super::matrix::{Axis, Choice, choices, count, point};
 use super::read::{Read, instead, unknown_key};
 use super::server_target::{Binlog, ServerTarget};
 use super::source::{Findings, Mistake};
 use super::suite::{Context, undefined};
-use super::target::{Target, is_name};
+use super::target::{Target, Targets, is_name};
 use super::tree::{Node, Table, join};
 use crate::record::{Parameters, Profile};
 
@@ -117,21 +117,23 @@ impl<'a> Benchmark<'a> {
             .find(|axis| is_target(axis))
             .map(|axis| axis.choices.clone())
             .unwrap_or_default();
-        if !context.catalogue.needs_server(self.workload_name()) {
+        let needs = context.catalogue.needs(self.workload_name());
+        if needs == Needs::Nothing {
             self.refuse_target(&targets, found);
             self.axes.retain(|axis| !is_target(axis));
             return;
         }
-        self.target.clone_from(&rules.target);
+        let fits = |name: &&String| context.targets.get(*name).is_none_or(|target| serves(target, needs));
+        self.target = rules.target.as_ref().filter(fits).cloned();
         if let [only] = targets.as_slice()
             && only.value == ""
         {
             self.axes.retain(|axis| !is_target(axis));
         } else {
-            targets.iter().for_each(|choice| check_target(choice, context, found));
+            targets.iter().for_each(|choice| self.check_target(choice, needs, context, found));
         }
         if self.target.is_none() && !self.axes.iter().any(is_target) {
-            self.require_target(context, found);
+            self.require_target(needs, context, found);
         }
     }
 
@@ -143,12 +145,32 @@ impl<'a> Benchmark<'a> {
         }
     }
 
-    fn require_target(&self, context: Context<'_>, found: &mut Findings) {
-        let defined: Vec<&str> = context.targets.keys().map(String::as_str).collect();
+    fn require_target(&self, needs: Needs, context: Context<'_>, found: &mut Findings) {
         found.of_several_keys(self.workload.key_mistake(
             format!("workload {} needs a target", self.workload_name()),
-            format!("add `target`; defined are: {}", defined.join(", ")),
+            format!("add `target`; defined are: {}", serving(needs, context.targets)),
         ));
+    }
+
+    /// Checks that a target exists and is of a kind that the workload can load.
+    fn check_target(&self, choice: &Choice<'_>, needs: Needs, context: Context<'_>, found: &mut Findings) {
+        let Some(name) = choice.value.as_str() else {
+            let hint = "write the name of a target in quotes";
+            return found.mistakes.push(choice.node.mistake("`target` takes a text", hint));
+        };
+        match context.targets.get(name) {
+            Some(target) if serves(target, needs) => {}
+            Some(_) => {
+                let (workload, needed) = (self.workload_name(), needs.in_words());
+                let problem = format!("workload {workload} needs {needed}, which target `{name}` is not");
+                let hint = format!("of that kind are: {}", serving(needs, context.targets));
+                found.mistakes.push(choice.node.mistake(problem, hint));
+            }
+            None => {
+                let problem = format!("target `{name}` is not defined");
+                found.of_several_keys(choice.node.mistake(problem, undefined(name, context.targets)));
+            }
+        }
     }
 
     /// Expands the matrix, each case with the defaults filled in and checked.
@@ -278,18 +300,15 @@ fn flat_out(parameters: &Parameters) -> bool {
     parameters.get("rate").is_none_or(|rate| rate.as_f64().is_some_and(|rate| rate <= 0.0))
 }
 
-fn check_target(choice: &Choice<'_>, context: Context<'_>, found: &mut Findings) {
-    match choice.value.as_str() {
-        Some(name) if context.targets.contains_key(name) => {}
-        Some(name) => {
-            let problem = format!("target `{name}` is not defined");
-            found.of_several_keys(choice.node.mistake(problem, undefined(name, context.targets)));
-        }
-        None => {
-            let hint = "write the name of a target in quotes";
-            found.mistakes.push(choice.node.mistake("`target` takes a text", hint));
-        }
-    }
+/// Whether a target is of a kind that a workload can load; one that is defined and wrong has its own problem.
+fn serves(target: &Option<Target>, needs: Needs) -> bool {
+    target.as_ref().is_none_or(|target| target.serves(needs))
+}
+
+/// The names of the targets that a workload can load.
+fn serving(needs: Needs, targets: &Targets) -> String {
+    let fitting = targets.iter().filter(|(_, target)| serves(target, needs));
+    fitting.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// The node that names a workload that exists.

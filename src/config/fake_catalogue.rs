@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Catalogue, ParameterError};
+use super::{Catalogue, Needs, ParameterError};
 use crate::record::Parameters;
 
 /// Workloads that are names, keys and simple rules.
@@ -10,13 +10,14 @@ pub(super) struct FakeCatalogue;
 
 impl Catalogue for FakeCatalogue {
     fn workloads(&self) -> Vec<&'static str> {
-        vec!["cpu", "oltp_point_select", "oltp_read_write"]
+        vec!["cpu", "fileio", "oltp_point_select", "oltp_read_write"]
     }
 
     fn defaults(&self, workload: &str) -> Option<Parameters> {
         let common = json!({"threads": 1, "time": "60s", "warm_up": "10s", "rate": 0});
         let own = match workload {
             "cpu" => json!({"max_prime": 10000}),
+            "fileio" => json!({"preset": "", "total": "2GiB"}),
             "oltp_point_select" | "oltp_read_write" => {
                 json!({"tables": 1, "engine": "innodb", "skip_trx": false, "create_options": ""})
             }
@@ -26,8 +27,12 @@ impl Catalogue for FakeCatalogue {
         Some(maps.flatten().collect())
     }
 
-    fn needs_server(&self, workload: &str) -> bool {
-        workload.starts_with("oltp_")
+    fn needs(&self, workload: &str) -> Needs {
+        match workload {
+            "fileio" => Needs::Directory,
+            "cpu" => Needs::Nothing,
+            _ => Needs::Server,
+        }
     }
 
     /// Each value has the type of its default, and numbers are not negative.

@@ -1,12 +1,14 @@
 //! The configuration: `benchd.toml` and `conf.d/*.toml` as types.
 //!
-//! The `Default` of a table's type is the only source of its defaults; `built_in.toml` holds the target and the
-//! suites that exist without any file, `presets/` the benchmarks that a suite can have by name. Reading notes every problem, each with its place and what to write
-//! instead, and gives a [`Config`] only when there is none. This module knows workloads by [`Catalogue`] alone.
+//! The `Default` of a table's type is the only source of its defaults; `built_in.toml` holds the targets and the
+//! suites that exist without any file, `presets/` the benchmarks that a suite can have by name. Reading notes every
+//! problem, each with its place and what to write instead, and gives a [`Config`] only when there is none. This
+//! module knows workloads by [`Catalogue`] alone.
 
 mod ad_hoc;
 mod benchmark;
 mod catalogue;
+mod directory;
 mod limits;
 mod load;
 mod matrix;
@@ -26,7 +28,8 @@ use serde::Serialize;
 
 pub use ad_hoc::ad_hoc;
 pub use benchmark::Case;
-pub use catalogue::{Catalogue, ParameterError};
+pub use catalogue::{Catalogue, Needs, ParameterError};
+pub use directory::DirectoryTarget;
 pub use limits::{Cpus, IoPriority, Limits, Profiles};
 pub use load::{Loaded, MAIN_FILE, built_in, load};
 pub use preset::presets;
@@ -48,7 +51,7 @@ pub struct Config {
     pub sample: Sample,
     /// `[profile.NAME]`.
     pub profiles: Profiles,
-    /// `[target.NAME]`, the built-in one among them.
+    /// `[target.NAME]`, the built-in ones among them.
     pub targets: BTreeMap<String, Target>,
     /// `[suite.NAME]` of all suites that are enabled, the built-in ones among them.
     pub suites: BTreeMap<String, Suite>,

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::catalogue::Needs;
+use super::directory::DirectoryTarget;
 use super::read::{Read, Section, instead, not_zero, read_word};
 use super::server_target::ServerTarget;
 use super::source::Findings;
@@ -16,12 +18,14 @@ use crate::units::Span;
 const LONGEST_NAME: usize = 64;
 
 words! {
-    /// The two kinds of target.
+    /// The kinds of target.
     TargetKind {
         /// A server that exists.
         Server = "server",
         /// A throw-away server that benchd starts.
         Scratch = "scratch",
+        /// A directory for files of a load.
+        Directory = "directory",
     }
 }
 
@@ -35,6 +39,8 @@ pub enum Target {
     Server(ServerTarget),
     /// A throw-away server that benchd starts.
     Scratch(ScratchTarget),
+    /// A directory for files of a load.
+    Directory(DirectoryTarget),
 }
 
 impl Target {
@@ -42,7 +48,7 @@ impl Target {
     pub const fn scratch(&self) -> Option<&ScratchTarget> {
         match self {
             Target::Scratch(scratch) => Some(scratch),
-            Target::Server(_) => None,
+            Target::Server(_) | Target::Directory(_) => None,
         }
     }
 
@@ -51,6 +57,15 @@ impl Target {
         match self {
             Target::Server(_) => TargetKind::Server,
             Target::Scratch(_) => TargetKind::Scratch,
+            Target::Directory(_) => TargetKind::Directory,
+        }
+    }
+
+    /// Whether a workload that needs such a target can use it.
+    pub(super) const fn serves(&self, needs: Needs) -> bool {
+        match self {
+            Target::Server(_) | Target::Scratch(_) => matches!(needs, Needs::Server),
+            Target::Directory(_) => matches!(needs, Needs::Directory),
         }
     }
 }
@@ -171,11 +186,12 @@ fn read_target(node: &Node, tables: &Table, store: &Path, found: &mut Findings) 
             section.get("like");
             Some(Target::Scratch(ScratchTarget::read(section, store)))
         }
+        Some(TargetKind::Directory) => Some(Target::Directory(DirectoryTarget::read(section, store))),
         None if section.get("kind").is_none_or(|kind| kind.text() == Some("")) => {
             section.mistake(
                 "kind",
                 "the target has no kind",
-                "add kind = \"server\" (one that exists) or kind = \"scratch\" (one that benchd starts)",
+                "add kind = \"server\" (one that exists), \"scratch\" (one that benchd starts) or \"directory\" (for files)",
             );
             None
         }
@@ -187,7 +203,8 @@ fn read_target(node: &Node, tables: &Table, store: &Path, found: &mut Findings) 
 fn with_likeness(node: &Node, tables: &Table, found: &mut Findings) -> Option<Table> {
     let mut chain = vec![node];
     let mut keys = node.table()?.clone();
-    if keys.get("kind").and_then(Node::text) == Some(TargetKind::Server.as_str()) {
+    let kind = keys.get("kind").and_then(Node::text);
+    if [TargetKind::Server, TargetKind::Directory].iter().any(|other| kind == Some(other.as_str())) {
         return Some(keys);
     }
     while let Some(like) = chain.last().and_then(|last| likeness(last)) {

@@ -74,10 +74,10 @@ fn uncommented(prefixes: &[&str]) -> String {
 fn without_a_file_there_is_what_is_built_in() {
     let built_in = built_in(&FakeCatalogue, CPUS).unwrap().config;
     assert_eq!(built_in, config(""));
-    assert_eq!(case_names(&built_in, "quick"), ["cpu", "oltp_point_select", "oltp_read_write"]);
-    assert_eq!(case_names(&built_in, "host"), ["cpu"]);
+    assert_eq!(case_names(&built_in, "quick"), ["cpu", "fileio", "oltp_point_select", "oltp_read_write"]);
+    assert_eq!(case_names(&built_in, "host"), ["cpu", "wal", "random"]);
     assert!(built_in.suites.values().all(|suite| suite.schedule.is_none()));
-    assert_eq!(built_in.targets.keys().collect::<Vec<_>>(), ["scratch"]);
+    assert_eq!(built_in.targets.keys().collect::<Vec<_>>(), ["files", "scratch"]);
 }
 
 #[test]
@@ -104,12 +104,20 @@ fn the_examples_of_the_shipped_file_are_valid_and_name_the_defaults() {
 fn the_shipped_file_has_every_key() {
     let text = uncommented(&["#", "#| "]);
     let written: toml::Table = text.parse().unwrap();
-    for table in
-        ["server", "store", "sample", "profile.canary", "target.main", "target.scratch", "suite.example"]
-    {
+    for table in [
+        "server",
+        "store",
+        "sample",
+        "profile.canary",
+        "target.main",
+        "target.scratch",
+        "target.files",
+        "suite.example",
+    ] {
         let kind = match table {
             "target.main" => "kind = \"server\"\nsocket = \"/s\"\n",
             "target.scratch" => "kind = \"scratch\"\n",
+            "target.files" => "kind = \"directory\"\n",
             "suite.example" => "benchmark = [{ workload = \"cpu\" }]\n",
             _ => "",
         };
@@ -294,7 +302,7 @@ fn a_scratch_server_lies_beside_the_store_and_is_like_another() {
     );
     let scratch = |name: &str| match &config.targets[name] {
         Target::Scratch(scratch) => scratch.clone(),
-        Target::Server(_) => panic!("{name} is a server"),
+        other => panic!("{name} is a {}", other.kind()),
     };
     assert_eq!(scratch("scratch").directory, Path::new("/data/scratch"));
     let sata = scratch("sata");
@@ -428,7 +436,7 @@ fn problems_of_other_parts_are_placed_in_the_files() {
 #[test]
 fn a_configuration_serialises_with_its_cases() {
     let json = serde_json::to_value(config("")).unwrap();
-    assert_eq!(json["suites"]["quick"]["cases"][1]["parameters"]["threads"], 2);
+    assert_eq!(json["suites"]["quick"]["cases"][2]["parameters"]["threads"], 2);
     assert_eq!(json["targets"]["scratch"]["kind"], "scratch");
     assert_eq!(json["server"]["listen"], json!(["127.0.0.1:10104"]));
     let suite: Suite = serde_json::from_value(json["suites"]["quick"].clone()).unwrap();
@@ -466,7 +474,7 @@ fn problems_of_an_ad_hoc_benchmark_name_their_arguments() {
         shown(&problems),
         "command line:2:1: unknown key `theads` of workload oltp_read_write\n   2 | theads=1\n     | ^^^^^^ did you mean `threads`?\n\
          command line:3:10: tables cannot be \"x\"\n   3 | tables=1,x,2\n     |          ^ write another\n\
-         command line:4:8: target `sata` is not defined\n   4 | target=sata\n     |        ^^^^ defined are: scratch. Or add [target.sata]\n\
+         command line:4:8: target `sata` is not defined\n   4 | target=sata\n     |        ^^^^ defined are: files, scratch. Or add [target.sata]\n\
          command line:5:1: `tables` is given twice\n   5 | tables=3\n     | ^^^^^^ write tables=VALUE,VALUE for several"
     );
     let problems = ad_hoc(&config(""), "cpuu", &[], &FakeCatalogue, CPUS).unwrap_err();

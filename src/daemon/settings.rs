@@ -40,14 +40,15 @@ pub(crate) fn state_directory(store: &Path) -> PathBuf {
     store.parent().map_or_else(|| PathBuf::from("."), Path::to_owned)
 }
 
-/// The filesystems to watch: `/`, the store's, those of scratch servers, and those the configuration names.
+/// The filesystems to watch: `/`, the store's, those of scratch servers and directories, and those the configuration names.
 pub(super) fn filesystems(config: &Config) -> Vec<PathBuf> {
     let mut paths = vec![PathBuf::from("/"), state_directory(&config.store.path)];
-    let scratch = config.targets.values().filter_map(|target| match target {
+    let directories = config.targets.values().filter_map(|target| match target {
         Target::Scratch(scratch) => Some(scratch.directory.clone()),
+        Target::Directory(directory) => Some(directory.path.clone()),
         Target::Server(_) => None,
     });
-    paths.extend(scratch);
+    paths.extend(directories);
     paths.extend(config.sample.filesystems.iter().cloned());
     paths
 }

@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::part::Part;
 use super::tally::{Tally, Timing};
-use super::{Stop, Worker, clock};
+use super::{Failed, Stop, Worker, clock};
 
 /// The last stretch before a deadline, in nanoseconds, in which a client spins: a sleep ends up to this late.
 const SPIN: u64 = 50_000;
@@ -170,6 +170,9 @@ fn work<W: Worker>(
         let mut tally = Tally::over(counts);
         let (cpu, begun) = (clock::thread_cpu(), clock::now());
         why = operate(&mut worker, part, &mut tally, start, control);
+        if matches!(why, Why::Over) {
+            why = settle(&mut worker, part, &mut tally);
+        }
         tally.spent(clock::thread_cpu().saturating_sub(cpu), clock::now().saturating_sub(begun));
         if !matches!(why, Why::Over) {
             break;
@@ -203,22 +206,36 @@ fn operate<W: Worker>(
                 return ended.err().unwrap_or(Why::Over);
             }
         };
-        tally.sent();
+        tally.sent(intended, free, sent);
         let done = worker.step(part.first_operation + number, tally);
         let end = clock::now();
         let timing = Timing { intended, free: std::mem::replace(&mut free, end), sent, end };
         match done {
+            Ok(()) if tally.take_deferred() => {}
             Ok(()) => {
                 tally.completed(timing);
                 worker.between();
             }
             Err(failed) => {
-                tally.failed(failed.code, timing);
-                if let Some(sentence) = failed.fatal {
-                    return Why::Fatal(sentence);
+                if let Some(why) = met(failed, timing, tally) {
+                    return why;
                 }
             }
         }
     }
     Why::Over
+}
+
+/// Lets the worker end what it has under way at the end of a part; a failure there took as long as the ending did.
+fn settle<W: Worker>(worker: &mut W, part: &Part, tally: &mut Tally) -> Why {
+    let begun = clock::now();
+    let Err(failed) = worker.settle(!part.warm_up, tally) else { return Why::Over };
+    let timing = Timing { intended: None, free: begun, sent: begun, end: clock::now() };
+    met(failed, timing, tally).unwrap_or(Why::Over)
+}
+
+/// Counts a failure; whether it ends the case.
+fn met(failed: Failed, timing: Timing, tally: &mut Tally) -> Option<Why> {
+    tally.failed(failed.code, timing);
+    failed.fatal.map(Why::Fatal)
 }

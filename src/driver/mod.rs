@@ -33,7 +33,7 @@ use part::Part;
 use report::Reporter;
 
 pub use buckets::{Buckets, Layout};
-pub use tally::Tally;
+pub use tally::{Deferred, Tally};
 
 /// The load to drive.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,6 +58,17 @@ pub struct Plan {
     pub interval: Span,
     /// More failed operations than this share end the load as failed.
     pub max_errors: Share,
+    /// What operations are told apart by.
+    pub kinds: Kinds,
+}
+
+/// Kinds of operations that are told apart in a result, named by their place in the list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Kinds {
+    /// Their names in records.
+    pub names: &'static [&'static str],
+    /// Whether each has its own distribution of times; otherwise they are only counted.
+    pub timed: bool,
 }
 
 /// When operations start.
@@ -107,6 +118,15 @@ pub trait Worker {
     /// Done after every operation that did not fail: work that belongs to the load and not to a response time.
     #[inline(always)]
     fn between(&mut self) {}
+
+    /// Ends what is still under way when a part of the load is over: the warm-up, or as the `last` the measured
+    /// part, to whose time and counts it belongs.
+    ///
+    /// # Errors
+    /// It failed, which ends the whole case.
+    fn settle(&mut self, _last: bool, _tally: &mut Tally) -> Result<(), Failed> {
+        Ok(())
+    }
 }
 
 /// An operation that failed for good.
@@ -204,6 +224,16 @@ pub enum DriveError {
         allowed: Share,
         /// The code met most often.
         most: String,
+        /// What was measured before.
+        partial: Option<Box<CaseResult>>,
+    },
+    /// The workload itself saw that going on would do harm or make no sense.
+    #[error("{message}")]
+    Aborted {
+        /// The word for it in records.
+        reason: &'static str,
+        /// What it saw.
+        message: String,
         /// What was measured before.
         partial: Option<Box<CaseResult>>,
     },

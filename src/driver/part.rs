@@ -63,7 +63,7 @@ impl Part {
             to: if time == 0 { u64::MAX } else { boundary.saturating_add(time) },
             operations: limit(plan.operations),
             operations_each: limit(plan.operations_each),
-            ..Part::new(plan, fine, &|| Counts::full(fine, coarse, open))
+            ..Part::new(plan, fine, &|| Counts::full(fine, coarse, open, plan.kinds))
         });
         parts
     }

@@ -10,6 +10,7 @@ use hdrhistogram::Histogram;
 
 use crate::record::{CaseResult, EncodedHistogram, Generator, Interval, Load, LoadModel, Percentiles};
 
+use super::buckets::Buckets;
 use super::client::{Control, Message, Why};
 use super::part::{Part, nanoseconds};
 use super::process::CpuTime;
@@ -241,6 +242,7 @@ impl Reporter<'_> {
             merge(part, &mut self.histogram, |counts| Some(&counts.error));
             failed = self.keep(&mut histograms, "error");
         }
+        let by_operation = self.by_operation(part, &mut histograms);
         CaseResult {
             load: self.load(&mut watched, total.sent),
             seconds: measured,
@@ -254,6 +256,7 @@ impl Reporter<'_> {
             response,
             service,
             lag,
+            by_operation,
             failed,
             overflow: part.counts.iter().map(|counts| counts.overflow()).sum(),
             // Judged by whoever makes the record, who knows what was loaded.
@@ -266,6 +269,29 @@ impl Reporter<'_> {
             intervals: watched.intervals,
             histograms,
         }
+    }
+
+    /// The kinds of operations that were met, with their times where these are kept.
+    fn by_operation(
+        &mut self,
+        part: &Part,
+        histograms: &mut BTreeMap<String, EncodedHistogram>,
+    ) -> BTreeMap<String, Percentiles> {
+        let mut kinds = BTreeMap::new();
+        for (place, name) in self.plan.kinds.names.iter().enumerate() {
+            let of = part.counts.iter().filter_map(|counts| counts.kinds.get(place));
+            let count = of.map(|kind| kind.count.get()).sum();
+            let times = if count > 0 && self.plan.kinds.timed {
+                merge(part, &mut self.histogram, |counts| kind_times(counts, place));
+                self.keep(histograms, name)
+            } else {
+                Percentiles { count, ..Percentiles::default() }
+            };
+            if count > 0 {
+                kinds.insert((*name).to_owned(), times);
+            }
+        }
+        kinds
     }
 
     /// Stores the distribution that is held under its name, and reads its percentiles.
@@ -312,4 +338,9 @@ impl Reporter<'_> {
             }),
         }
     }
+}
+
+/// The times of the kind at a place of the list, of one client.
+fn kind_times(counts: &Counts, place: usize) -> Option<&Buckets> {
+    counts.kinds.get(place)?.times.as_ref()
 }

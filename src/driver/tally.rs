@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::record::Statements;
 
-use super::ErrorCode;
 use super::buckets::{Buckets, Layout};
+use super::{ErrorCode, Kinds, clock};
 
 /// Codes told apart in one client; further ones count as [`ErrorCode::Other`].
 const CODES: usize = 32;
@@ -18,6 +18,18 @@ const CODES: usize = 32;
 #[derive(Debug, Default)]
 pub struct Tally {
     counts: Arc<Counts>,
+    /// When the present operation should have started, when its client was free for it, and when it started.
+    present: Deferred,
+    /// Whether the present operation ends later.
+    deferred: bool,
+}
+
+/// An operation that was begun and is not over: a request that the system works on while the client goes on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Deferred {
+    intended: Option<u64>,
+    free: u64,
+    sent: u64,
 }
 
 /// The numbers behind a tally; aligned so that clients do not share cache lines.
@@ -38,11 +50,20 @@ pub(super) struct Counts {
     /// Times until operations failed for good.
     pub(super) error: Buckets,
     pub(super) open: Option<OpenLoop>,
+    pub(super) kinds: Vec<KindCounts>,
     /// CPU time of the client's thread, and the time it took, in nanoseconds; told at its end.
     pub(super) cpu: Count,
     pub(super) wall: Count,
     /// One more than the intended start of the arrival that the client took last and did not send; 0 is none.
     unsent: Count,
+}
+
+/// One kind of operations that is told apart.
+#[derive(Debug)]
+pub(super) struct KindCounts {
+    pub(super) count: Count,
+    /// Their times; without buckets where kinds are only counted.
+    pub(super) times: Option<Buckets>,
 }
 
 /// What differs from the response time only in open loop.
@@ -123,6 +144,35 @@ impl Tally {
         self.counts.fsyncs.add_one();
     }
 
+    /// The instant at which something of a kind begins; 0, at no cost, where kinds are not timed.
+    #[inline]
+    pub fn begin(&self) -> u64 {
+        if self.counts.kinds.first().is_some_and(|kind| kind.times.is_some()) { clock::now() } else { 0 }
+    }
+
+    /// Counts something of a kind that began at the instant and is over now.
+    #[inline]
+    pub fn done(&mut self, kind: usize, began: u64) {
+        let Some(kind) = self.counts.kinds.get(kind) else { return };
+        kind.count.add_one();
+        if let Some(times) = &kind.times {
+            times.record(clock::now().saturating_sub(began));
+        }
+    }
+
+    /// The present operation goes on after its step: it counts when it is told to have [`ended`](Tally::ended).
+    pub fn defer(&mut self) -> Deferred {
+        self.deferred = true;
+        self.present
+    }
+
+    /// Counts an operation of a kind that was deferred and is over now.
+    pub fn ended(&mut self, operation: Deferred, kind: usize) {
+        let Deferred { intended, free, sent } = operation;
+        self.done(kind, sent);
+        self.completed(Timing { intended, free, sent, end: clock::now() });
+    }
+
     /// Counts an attempt that failed and is tried again inside the operation.
     pub fn retry(&mut self, code: ErrorCode) {
         self.counts.retried.add_one();
@@ -140,11 +190,19 @@ impl Tally {
     }
 
     pub(super) fn over(counts: &Arc<Counts>) -> Tally {
-        Tally { counts: Arc::clone(counts) }
+        Tally { counts: Arc::clone(counts), ..Tally::default() }
     }
 
-    pub(super) fn sent(&mut self) {
+    #[inline]
+    pub(super) fn sent(&mut self, intended: Option<u64>, free: u64, sent: u64) {
+        self.present = Deferred { intended, free, sent };
         self.counts.sent.add_one();
+    }
+
+    /// Whether the present operation ends later; asked once.
+    #[inline]
+    pub(super) fn take_deferred(&mut self) -> bool {
+        std::mem::take(&mut self.deferred)
     }
 
     pub(super) fn completed(&mut self, timing: Timing) {
@@ -187,7 +245,9 @@ impl Counts {
     }
 
     /// Counts for one client; service and lag only where they are told apart from the response.
-    pub(super) fn full(fine: Layout, coarse: Layout, open: bool) -> Counts {
+    pub(super) fn full(fine: Layout, coarse: Layout, open: bool, kinds: Kinds) -> Counts {
+        let times = || kinds.timed.then(|| Buckets::new(fine));
+        let kinds = kinds.names.iter().map(|_| KindCounts { count: Count::default(), times: times() });
         Counts {
             response: Buckets::new(fine),
             error: Buckets::new(fine),
@@ -196,6 +256,7 @@ impl Counts {
                 lag: Buckets::new(fine),
                 late: Buckets::new(coarse),
             }),
+            kinds: kinds.collect(),
             ..Counts::default()
         }
     }
@@ -309,7 +370,8 @@ mod tests {
     fn lateness_of_a_client_that_was_free_is_told_apart_from_waiting_for_one() {
         let mut histogram = crate::record::new_histogram().unwrap();
         let coarse = Layout::coarse(&histogram);
-        let mut tally = Tally { counts: Arc::new(Counts::full(Layout::fine(&histogram), coarse, true)) };
+        let fine = Layout::fine(&histogram);
+        let mut tally = Tally::over(&Arc::new(Counts::full(fine, coarse, true, Kinds::default())));
         tally.completed(Timing { intended: Some(1_000), free: 5_000, sent: 5_010, end: 9_000 });
         tally.completed(Timing { intended: Some(9_500), free: 9_000, sent: 9_520, end: 9_900 });
         let mut longest = |buckets: &Buckets| {

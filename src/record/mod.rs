@@ -264,6 +264,10 @@ pub struct CaseResult {
     pub service: Percentiles,
     /// How late operations were sent; empty in closed loop.
     pub lag: Percentiles,
+    /// Operations by kind (`read`, `write`, `fsync`), for workloads that tell them apart: how many, and in native
+    /// mode their times.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_operation: BTreeMap<String, Percentiles>,
     /// Times until operations failed for good, counted as response times are; these are in no other distribution.
     #[serde(default)]
     pub failed: Percentiles,
@@ -288,7 +292,7 @@ pub struct CaseResult {
     pub generator: Generator,
     /// Consecutive parts of the measured time, in order.
     pub intervals: Vec<Interval>,
-    /// The whole distributions, by `response`, `service`, `lag` and `error`.
+    /// The whole distributions, by `response`, `service`, `lag` and `error`, and by kind of operation.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub histograms: BTreeMap<String, EncodedHistogram>,
 }

@@ -76,6 +76,9 @@ pub struct ResultView {
     pub service_seconds: Percentiles,
     /// From intended start to send.
     pub lag_seconds: Percentiles,
+    /// Operations by kind, with their times where these are told apart.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub operations: BTreeMap<String, Percentiles>,
     /// From intended start (open loop) or send (closed loop) to the failure.
     #[serde(default)]
     pub failed_seconds: Percentiles,
@@ -228,6 +231,7 @@ impl From<CaseResult> for ResultView {
             response_seconds: result.response,
             service_seconds: result.service,
             lag_seconds: result.lag,
+            operations: result.by_operation,
             failed_seconds: result.failed,
             overflow: result.overflow,
             errors: result.errors,

@@ -65,7 +65,7 @@ fn execute(request: &LoadRequest, stop: &Stop, emitter: &Emitter<FromLoad>) -> L
         Ok(workload) => workload,
         Err(error) => return failed("parameters", &error),
     };
-    let outcome = workload.measure(request.access.as_ref(), stop, &mut |observed| {
+    let outcome = workload.measure(request.way.as_ref(), stop, &mut |observed| {
         emitter.offer(FromLoad::Observed(Box::new(observed)));
     });
     match outcome {
@@ -90,6 +90,7 @@ fn ended_by(error: DriveError) -> LoadEnd {
         DriveError::Make(cause) => ended("connect", format!("{cause:#}"), None),
         DriveError::Fatal { partial, .. } => ended("server", message, partial.map(|boxed| *boxed)),
         DriveError::TooManyErrors { partial, .. } => ended("errors", message, partial.map(|boxed| *boxed)),
+        DriveError::Aborted { reason, partial, .. } => ended(reason, message, partial.map(|boxed| *boxed)),
         DriveError::Stopped { partial } => ended("stopped", message, partial.map(|boxed| *boxed)),
     }
 }

@@ -6,10 +6,13 @@ use wildmatch::WildMatch;
 
 use crate::config::{Case, Suite};
 use crate::record::{Parameters, Profile};
-use crate::units::Span;
+use crate::units::{Bytes, Span};
+use crate::workloads::{self, Needs};
 
 /// Rows a second that loading a data set reaches at least; for planning alone.
 const ROWS_PER_SECOND: u64 = 20_000;
+/// Bytes a second at which files are filled at least; for planning alone.
+const FILLED_PER_SECOND: u64 = 50 << 20;
 /// Bytes a row of an oltp table takes on disk with its index; for planning alone.
 const BYTES_PER_ROW: u64 = 300;
 /// Starting a scratch server, and its empty files.
@@ -28,6 +31,8 @@ pub struct CasePlan {
     pub load: Option<Span>,
     /// Rows it loads when no data set is kept.
     pub rows: u64,
+    /// Bytes of the files it makes in a directory.
+    pub file_bytes: u64,
 }
 
 /// What a run will do.
@@ -66,7 +71,7 @@ impl RunPlan {
     /// Bytes the run writes to a target's filesystem when no data set is kept there.
     pub fn bytes(&self, target: &str) -> u64 {
         let there = self.cases.iter().filter(|plan| plan.case.target.as_deref() == Some(target));
-        there.map(|plan| plan.rows * BYTES_PER_ROW).max().unwrap_or(0)
+        there.map(|plan| plan.rows * BYTES_PER_ROW + plan.file_bytes).max().unwrap_or(0)
     }
 }
 
@@ -82,8 +87,11 @@ fn planned(cases: &[CasePlan], suite: &Suite) -> Span {
     }
     let loads: Duration = cases.iter().filter_map(|plan| plan.load).map(Span::duration).sum();
     let rows: u64 = cases.iter().map(|plan| plan.rows).max().unwrap_or(0);
-    let starts = if cases.iter().any(|plan| plan.case.target.is_some()) { SERVER_START } else { Span::ZERO };
-    Span::from(loads + Duration::from_secs(rows / ROWS_PER_SECOND) + starts.duration())
+    let on_servers = cases.iter().any(|plan| plan.case.target.is_some() && plan.file_bytes == 0);
+    let starts = if on_servers { SERVER_START } else { Span::ZERO };
+    let bytes: u64 = cases.iter().map(|plan| plan.file_bytes).sum();
+    let filling = Duration::from_secs(rows / ROWS_PER_SECOND + bytes / FILLED_PER_SECOND);
+    Span::from(loads + filling + starts.duration())
 }
 
 /// Longest planned run of a profile (the configuration's reference: 15 minutes, 4 hours, 48 hours).
@@ -99,7 +107,10 @@ fn plan_case(case: &Case) -> CasePlan {
     let time = span(&case.parameters, "time").filter(|time| !time.is_zero());
     let load = time.map(|time| sum(time, span(&case.parameters, "warm_up").unwrap_or_default()));
     let rows = number(&case.parameters, "tables") * number(&case.parameters, "table_size");
-    CasePlan { case: case.clone(), load, rows }
+    let in_files = workloads::find(&case.workload).is_some_and(|kind| kind.needs == Needs::Directory);
+    let total = case.parameters.get("total").and_then(|total| total.as_str()?.parse::<Bytes>().ok());
+    let file_bytes = total.filter(|_| in_files).map_or(0, Bytes::get);
+    CasePlan { case: case.clone(), load, rows, file_bytes }
 }
 
 fn span(parameters: &Parameters, key: &str) -> Option<Span> {

@@ -16,7 +16,7 @@ use super::recover::LeftOver;
 use crate::config::Limits;
 use crate::driver::Observed;
 use crate::record::{CaseRecord, CaseResult, Event, Failure, Parameters, Profile, RunId};
-use crate::target::{Access, ScratchOptions};
+use crate::target::{Access, DirectoryOptions, ScratchOptions, Way};
 
 /// Longest line either side accepts, in bytes.
 pub const LINE_LIMIT: u64 = 4 << 20;
@@ -109,6 +109,8 @@ pub enum TargetRequest {
     },
     /// A throw-away server the worker starts.
     Scratch(ScratchOptions),
+    /// A directory for files of the load.
+    Directory(DirectoryOptions),
 }
 
 /// What a worker is told.
@@ -152,7 +154,7 @@ pub(crate) enum ToLoad {
 pub(crate) struct LoadRequest {
     pub(crate) workload: String,
     pub(crate) parameters: Parameters,
-    pub(crate) access: Option<Access>,
+    pub(crate) way: Option<Way>,
     pub(crate) limits: Limits,
 }
 

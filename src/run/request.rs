@@ -11,7 +11,7 @@ use super::reach::server_access;
 use super::runner::RunnerParts;
 use crate::config::{OnFailure, ScratchTarget, Target};
 use crate::record::RunRecord;
-use crate::target::ScratchOptions;
+use crate::target::{DirectoryOptions, ScratchOptions};
 
 /// The request for one run, secrets included.
 pub(super) fn build(
@@ -56,6 +56,11 @@ fn target_request(name: &str, target: &Target) -> Result<TargetRequest> {
             Ok(TargetRequest::Server { access, accept_excess_privileges: server.accept_excess_privileges })
         }
         Target::Scratch(scratch) => Ok(TargetRequest::Scratch(scratch_options(scratch))),
+        Target::Directory(directory) => Ok(TargetRequest::Directory(DirectoryOptions {
+            path: directory.path.clone(),
+            max_size: directory.max_size,
+            allow_network: directory.allow_network,
+        })),
     }
 }
 

@@ -10,7 +10,8 @@ use super::recover::LeftOver;
 use crate::driver::Stop;
 use crate::record::Profile;
 use crate::target::{
-    self, Access, Asker, Client, Connections, DaemonIdentity, Killed, OfRun, PreparedTarget, ScratchServer,
+    self, Access, Asker, Client, Connections, DaemonIdentity, Directory, Killed, OfRun, Prepared,
+    PreparedTarget, ScratchServer, Way,
 };
 use crate::units::Span;
 
@@ -37,7 +38,7 @@ pub(super) struct Targets<'a> {
 
 struct Open {
     server: Option<ScratchServer>,
-    prepared: PreparedTarget,
+    prepared: Prepared,
     facts: BTreeMap<String, String>,
 }
 
@@ -47,7 +48,7 @@ impl<'a> Targets<'a> {
     }
 
     /// The target of that name, made ready: a scratch server runs, the schema is claimed.
-    pub(super) fn open(&mut self, name: &str, teller: &dyn Teller) -> Result<&mut PreparedTarget> {
+    pub(super) fn open(&mut self, name: &str, teller: &dyn Teller) -> Result<&mut Prepared> {
         if !self.open.contains_key(name) {
             let opened = self.make_ready(name, teller)?;
             self.open.insert(name.to_owned(), opened);
@@ -55,8 +56,8 @@ impl<'a> Targets<'a> {
         self.open.get_mut(name).map(|open| &mut open.prepared).context("the target was just opened")
     }
 
-    pub(super) fn access(&self, name: &str) -> Option<&Access> {
-        self.open.get(name).map(|open| &open.prepared.access)
+    pub(super) fn way(&self, name: &str) -> Option<Way> {
+        self.open.get(name).map(|open| open.prepared.way())
     }
 
     pub(super) fn facts(&self, name: &str) -> BTreeMap<String, String> {
@@ -82,6 +83,11 @@ impl<'a> Targets<'a> {
                 let server = ScratchServer::start(options, name, &mut asker)?;
                 let access = server.access().clone();
                 self.claim(name, &access, Some(server), teller)
+            }
+            TargetRequest::Directory(options) => {
+                let directory = Directory::open(name, options)?;
+                let facts = BTreeMap::from([("path".to_owned(), options.path.display().to_string())]);
+                Ok(Open { server: None, prepared: Prepared::Directory(directory), facts })
             }
         }
     }
@@ -112,7 +118,7 @@ impl<'a> Targets<'a> {
             teller.left_over(LeftOver::Schema);
         }
         client.close();
-        Ok(Open { server, prepared, facts })
+        Ok(Open { server, prepared: Prepared::Server(Box::new(prepared)), facts })
     }
 
     /// Ends connections that runs of this daemon left open on a server.
@@ -161,14 +167,18 @@ impl<'a> Targets<'a> {
     /// server that does not answer is not waited for.
     pub(super) fn end_own_connections(&self, teller: &dyn Teller) {
         let run = self.request.id.to_string();
-        for (name, open) in self.open.iter().filter(|(_, open)| open.server.is_none()) {
+        let existing = self.open.iter().filter_map(|(name, open)| match (&open.server, &open.prepared) {
+            (None, Prepared::Server(server)) => Some((name, &server.access)),
+            _ => None,
+        });
+        for (name, access) in existing {
             let access = Access {
                 schema: None,
                 suppress_binlog: false,
                 lock_wait_timeout: Span::ZERO,
                 connect_timeout: KILL_LIMIT,
                 statement_timeout: KILL_LIMIT,
-                ..open.prepared.access.clone()
+                ..access.clone()
             };
             let ended = Client::connect(&access)
                 .map_err(anyhow::Error::from)

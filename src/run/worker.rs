@@ -18,7 +18,7 @@ use super::targets::{Targets, Teller};
 use crate::analysis;
 use crate::driver::Stop;
 use crate::record::{CaseRecord, Event, Failure, Outcome, SCHEMA, Stage};
-use crate::workloads::{self, Kind, Needs, Workload};
+use crate::workloads::{self, Kind, NO_SPACE, Needs, Workload};
 
 /// Serves one run on a pair of streams.
 ///
@@ -176,7 +176,7 @@ impl Worker<'_> {
         let request = LoadRequest {
             workload: run.case.workload.clone(),
             parameters: run.case.parameters.clone(),
-            access: run.case.target.as_deref().and_then(|name| targets.access(name)).cloned(),
+            way: run.case.target.as_deref().and_then(|name| targets.way(name)),
             limits: self.request.limits.clone(),
         };
         run.enter(if plan.warm_up.is_zero() { Stage::Measure } else { Stage::WarmUp });
@@ -208,6 +208,7 @@ impl Worker<'_> {
         let target = run.case.target.clone();
         let (outcome, failure) = match report.failure {
             None => (Outcome::Finished, None),
+            Some(failure) if failure.reason == NO_SPACE => (Outcome::Aborted, Some(failure)),
             Some(failure) => (Outcome::Failed, Some(failure)),
         };
         CaseRecord {

@@ -14,7 +14,7 @@ use crate::config::ParameterError;
 use crate::driver::{DriveError, Failed, Observed, Plan, Stop, Tally, Worker, drive};
 use crate::record::{CaseResult, Parameters};
 use crate::system::remainder_64;
-use crate::target::Access;
+use crate::target::Way;
 
 use super::options::in_range;
 use super::{Common, Key, Kind, Needs, Workload, defaults_of, take};
@@ -96,7 +96,7 @@ impl Workload for Cpu {
 
     fn measure(
         &self,
-        _access: Option<&Access>,
+        _way: Option<&Way>,
         stop: &Stop,
         observe: &mut dyn FnMut(Observed),
     ) -> Result<CaseResult, DriveError> {

@@ -3,6 +3,7 @@
 //! A new workload is a file of its own and a line in [`ALL`].
 
 mod cpu;
+mod fileio;
 mod memory;
 mod mutex;
 mod oltp;
@@ -13,15 +14,20 @@ mod threads;
 use crate::config::{Catalogue, ParameterError};
 use crate::driver::{DriveError, Observed, Plan, Stop};
 use crate::record::{CaseResult, Parameters};
-use crate::target::{Access, PreparedTarget};
+use crate::target::{Prepared, Way};
 use crate::units::Bytes;
 
+pub use crate::config::Needs;
 pub use options::{Common, defaults_of, take};
+
+/// Why a load ended that found the disk filling up: the word in its record.
+pub const NO_SPACE: &str = "no_space";
 
 /// Every workload, in the order they are listed to people.
 pub const ALL: &[&Kind] = &[
     &cpu::KIND,
     &memory::KIND,
+    &fileio::KIND,
     &threads::KIND,
     &mutex::KIND,
     &oltp::POINT_SELECT,
@@ -48,15 +54,6 @@ pub struct Kind {
     pub defaults: fn() -> Parameters,
     /// Makes the workload of one case from its parameters.
     pub build: fn(&Parameters) -> Result<Box<dyn Workload>, ParameterError>,
-}
-
-/// What a workload loads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
-    /// The host itself.
-    Nothing,
-    /// A database server.
-    Server,
 }
 
 /// One key of a workload's configuration.
@@ -86,7 +83,7 @@ pub trait Workload {
     /// What could not be made ready, where, and what to do about it.
     fn prepare(
         &self,
-        _at: Option<&mut PreparedTarget>,
+        _at: Option<&mut Prepared>,
         _stop: &Stop,
         _progress: &mut dyn FnMut(u64, u64, &'static str),
     ) -> anyhow::Result<()> {
@@ -99,7 +96,7 @@ pub trait Workload {
     /// See [`DriveError`].
     fn measure(
         &self,
-        access: Option<&Access>,
+        way: Option<&Way>,
         stop: &Stop,
         observe: &mut dyn FnMut(Observed),
     ) -> Result<CaseResult, DriveError>;
@@ -123,8 +120,8 @@ impl Catalogue for Workloads {
         find(workload).map(|kind| (kind.defaults)())
     }
 
-    fn needs_server(&self, workload: &str) -> bool {
-        find(workload).is_some_and(|kind| kind.needs == Needs::Server)
+    fn needs(&self, workload: &str) -> Needs {
+        find(workload).map_or(Needs::Nothing, |kind| kind.needs)
     }
 
     fn check(&self, workload: &str, parameters: &Parameters) -> Result<(), ParameterError> {
@@ -186,6 +183,6 @@ mod tests {
         assert_eq!(check("cpu", json!({"tables": 4})), Err("tables".to_owned()));
         assert_eq!(check("gpu", json!({})), Err("workload".to_owned()));
         assert_eq!(Workloads.defaults("gpu"), None);
-        assert!(!Workloads.needs_server("cpu"));
+        assert_eq!(Workloads.needs("cpu"), Needs::Nothing);
     }
 }

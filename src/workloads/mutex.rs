@@ -11,7 +11,7 @@ use crate::driver::random::Random;
 use crate::driver::{DriveError, Failed, Observed, Plan, Stop, Tally, Worker, drive};
 use crate::record::{CaseResult, Parameters};
 use crate::system::PthreadMutexes;
-use crate::target::Access;
+use crate::target::Way;
 use crate::units::{Bytes, Span};
 
 /// The workload's entry in the table.
@@ -102,7 +102,7 @@ impl Workload for Mutex {
 
     fn measure(
         &self,
-        _access: Option<&Access>,
+        _way: Option<&Way>,
         stop: &Stop,
         observe: &mut dyn FnMut(Observed),
     ) -> Result<CaseResult, DriveError> {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::config::ParameterError;
-use crate::driver::{Arrivals, Pace, Pin, Plan};
+use crate::driver::{Arrivals, Kinds, Pace, Pin, Plan};
 use crate::record::Parameters;
 use crate::units::{Rate, Share, Span};
 
@@ -120,6 +120,7 @@ impl Common {
             seed: self.seed,
             interval: Span::from_secs(1),
             max_errors: self.max_errors,
+            kinds: Kinds::default(),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::config::ParameterError;
 use crate::driver::{DriveError, Failed, Observed, Plan, Stop, Tally, Worker, drive};
 use crate::record::{CaseResult, Parameters};
 use crate::system::PthreadMutexes;
-use crate::target::Access;
+use crate::target::Way;
 
 /// The workload's entry in the table.
 pub(super) const KIND: Kind = Kind {
@@ -76,7 +76,7 @@ impl Workload for Threads {
 
     fn measure(
         &self,
-        _access: Option<&Access>,
+        _way: Option<&Way>,
         stop: &Stop,
         observe: &mut dyn FnMut(Observed),
     ) -> Result<CaseResult, DriveError> {

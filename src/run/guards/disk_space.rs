@@ -1,14 +1,15 @@
-//! `disk_space`: what a scratch server will write fits, with room to spare.
+//! `disk_space`: what a scratch server or a load on files will write fits, with room to spare.
 
 use std::path::Path;
 
 use super::{Found, Guard, Situation};
-use crate::config::Target;
+use crate::config::{DirectoryTarget, Target};
+use crate::target::free_bytes;
 use crate::units::Bytes;
 
 pub(super) const GUARD: Guard = Guard {
     name: "disk_space",
-    about: "the planned bytes times 1.5 and 1 GiB more are free where a scratch server writes",
+    about: "the planned bytes times 1.5 and 1 GiB more are free where a scratch server or a load on files writes",
     check,
 };
 
@@ -23,22 +24,39 @@ fn check(situation: &Situation<'_>) -> Found {
     let mut found = Found::NotConcerned;
     for (name, target) in situation.targets {
         let concerned = situation.plan.cases.iter().any(|plan| plan.case.target.as_ref() == Some(name));
-        let Target::Scratch(scratch) = target else { continue };
-        if concerned {
-            found = check_directory(situation, name, &scratch.directory);
-            if matches!(found, Found::Violated { .. }) {
-                return found;
+        if !concerned {
+            continue;
+        }
+        let planned = situation.plan.bytes(name);
+        found = match target {
+            Target::Server(_) => continue,
+            Target::Scratch(scratch) => {
+                check_directory(name, planned + EMPTY_SERVER.get(), &scratch.directory, "directory")
             }
+            Target::Directory(directory) if planned > directory.max_size.get() => {
+                too_large(name, planned, directory)
+            }
+            Target::Directory(directory) => check_directory(name, planned, &directory.path, "path"),
+        };
+        if matches!(found, Found::Violated { .. }) {
+            return found;
         }
     }
     found
 }
 
-fn check_directory(situation: &Situation<'_>, name: &str, directory: &Path) -> Found {
-    let planned = situation.plan.bytes(name) + EMPTY_SERVER.get();
+fn too_large(name: &str, planned: u64, directory: &DirectoryTarget) -> Found {
+    Found::Violated {
+        measured: format!("{} planned in {}", in_mib(planned), directory.path.display()),
+        limit: format!("max_size {}", directory.max_size),
+        advice: format!("give a smaller `total`, or set [target.{name}] max_size"),
+    }
+}
+
+fn check_directory(name: &str, planned: u64, directory: &Path, key: &str) -> Found {
     let needed = (planned as f64 * RESERVE) as u64 + MARGIN.get();
     let limit = format!("{} free", in_mib(needed));
-    match free(directory) {
+    match free_bytes(directory) {
         Ok(free) if free >= needed => {
             Found::Holds { measured: format!("{} free on {}", in_mib(free), directory.display()), limit }
         }
@@ -46,7 +64,7 @@ fn check_directory(situation: &Situation<'_>, name: &str, directory: &Path) -> F
             measured: format!("{} free on {}", in_mib(free), directory.display()),
             limit,
             advice: format!(
-                "make room, set [target.{name}] directory to a larger disk, or use smaller tables"
+                "make room, set [target.{name}] {key} to a larger disk, or use smaller tables or files"
             ),
         },
         Err(error) => Found::Violated {
@@ -59,25 +77,4 @@ fn check_directory(situation: &Situation<'_>, name: &str, directory: &Path) -> F
 
 fn in_mib(bytes: u64) -> String {
     format!("{} MiB", bytes >> 20)
-}
-
-/// Free bytes for ordinary users on the filesystem that holds, or will hold, a directory.
-fn free(directory: &Path) -> nix::Result<u64> {
-    let existing = directory.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
-    let facts = nix::sys::statvfs::statvfs(existing)?;
-    Ok(facts.blocks_available() * facts.fragment_size())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn free_space_of_a_directory_that_is_not_made_yet_is_its_ancestors() {
-        let directory = tempfile::tempdir().unwrap();
-        let there = free(directory.path()).unwrap();
-        let later = free(&directory.path().join("a/b")).unwrap();
-        assert!(there.abs_diff(later) < 1 << 30);
-        assert!(there > 0);
-    }
 }

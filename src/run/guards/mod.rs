@@ -5,6 +5,7 @@ mod database_writes;
 mod disk_space;
 mod exclusive;
 mod memory;
+mod path;
 mod window;
 
 use jiff::Timestamp;
@@ -28,6 +29,7 @@ pub struct Guard {
 pub const ALL: &[&Guard] = &[
     &database_writes::GUARD,
     &window::GUARD,
+    &path::GUARD,
     &disk_space::GUARD,
     &memory::GUARD,
     &connections::GUARD,

@@ -18,7 +18,7 @@ use crate::config::ParameterError;
 use crate::driver::{DriveError, Observed, Plan, Stop, drive};
 use crate::record::{CaseResult, Parameters};
 use crate::system::Mapping;
-use crate::target::Access;
+use crate::target::Way;
 use crate::units::Bytes;
 
 /// The workload's entry in the table.
@@ -81,7 +81,7 @@ impl Workload for Memory {
 
     fn measure(
         &self,
-        _access: Option<&Access>,
+        _way: Option<&Way>,
         stop: &Stop,
         observe: &mut dyn FnMut(Observed),
     ) -> Result<CaseResult, DriveError> {

@@ -19,7 +19,7 @@ use super::{Common, Kind, Needs, Workload, defaults_of, take};
 use crate::config::ParameterError;
 use crate::driver::{DriveError, Observed, Plan, Stop, drive};
 use crate::record::{CaseResult, Parameters};
-use crate::target::{Access, PreparedTarget};
+use crate::target::{Prepared, Way};
 
 /// What an operation is made of.
 #[derive(Debug)]
@@ -193,11 +193,13 @@ impl Workload for Oltp {
 
     fn prepare(
         &self,
-        at: Option<&mut PreparedTarget>,
+        at: Option<&mut Prepared>,
         stop: &Stop,
         progress: &mut dyn FnMut(u64, u64, &'static str),
     ) -> anyhow::Result<()> {
-        let at = at.ok_or_else(|| anyhow::anyhow!("no tables are made without a server: give `target`"))?;
+        let at = at
+            .and_then(Prepared::server)
+            .ok_or_else(|| anyhow::anyhow!("no tables are made without a server: give `target`"))?;
         let load = Load {
             tables: &self.tables,
             k: &self.transaction.ids,
@@ -210,11 +212,12 @@ impl Workload for Oltp {
 
     fn measure(
         &self,
-        access: Option<&Access>,
+        way: Option<&Way>,
         stop: &Stop,
         observe: &mut dyn FnMut(Observed),
     ) -> Result<CaseResult, DriveError> {
-        let access = access
+        let access = way
+            .and_then(Way::server)
             .ok_or_else(|| DriveError::Make(anyhow::anyhow!("no load without a server: give `target`")))?;
         let seeds = Seeds { case: self.common.seed, run: Uuid::new_v4().as_u64_pair().0 };
         let connect =

@@ -1,0 +1,30 @@
+//! `path`: files of a load are made only in a plain directory on a disk of this host that is no server's.
+
+use super::{Found, Guard, Situation};
+use crate::config::Target;
+use crate::target::look_at;
+
+pub(super) const GUARD: Guard = Guard {
+    name: "path",
+    about: "a directory target is a directory: no device, link, network filesystem or data directory of a server",
+    check,
+};
+
+const LIMIT: &str = "a directory of its own on a disk of this host";
+
+fn check(situation: &Situation<'_>) -> Found {
+    let mut found = Found::NotConcerned;
+    for (name, target) in situation.targets {
+        let concerned = situation.plan.cases.iter().any(|plan| plan.case.target.as_ref() == Some(name));
+        let Target::Directory(directory) = target else { continue };
+        if !concerned {
+            continue;
+        }
+        if let Err(unfit) = look_at(&directory.path, directory.allow_network) {
+            let advice = format!("[target.{name}] path: {}", unfit.advice);
+            return Found::Violated { measured: unfit.found, limit: LIMIT.to_owned(), advice };
+        }
+        found = Found::Holds { measured: directory.path.display().to_string(), limit: LIMIT.to_owned() };
+    }
+    found
+}
