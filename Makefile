@@ -30,7 +30,7 @@ lint:
 	cargo clippy --locked --all-targets -- -D warnings
 
 unit:
-	cargo test --locked
+	cargo test --locked --no-fail-fast
 
 test-all: lint
 	BENCHD_CAMPAIGN=full cargo test --locked -- --include-ignored
