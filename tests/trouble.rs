@@ -200,36 +200,30 @@ fn scratch_server(daemon: &Daemon) -> Pid {
     Pid::from_raw(i32::try_from(pids[0]).unwrap())
 }
 
-#[test]
-fn a_server_that_dies_in_the_warm_up_fails_the_case_there() {
+/// Kills the scratch server of a run that sends load, and sees the case fail in that stage.
+fn server_dies(warm_up: &str, time: &str, stage: &str) {
     if Flavour::MariaDb.program().is_none() {
         return;
     }
-    let place = Place::new(&on_scratch("", "1h", "1s"));
+    let place = Place::new(&on_scratch("", warm_up, time));
     let daemon = place.serve();
     let id = daemon.trigger(r#"{"suite":"db"}"#);
     daemon.each_event(&id, |event| event["event"] != "interval");
     kill(scratch_server(&daemon), Signal::SIGKILL).unwrap();
     daemon.follow(&id);
     let record = daemon.record(&id);
-    assert_eq!((record["outcome"].as_str(), failure(&record).0.as_str()), (Some("failed"), "warm_up"));
+    assert_eq!((record["outcome"].as_str(), failure(&record).0.as_str()), (Some("failed"), stage));
     lives_on(&daemon);
 }
 
 #[test]
+fn a_server_that_dies_in_the_warm_up_fails_the_case_there() {
+    server_dies("1h", "1s", "warm_up");
+}
+
+#[test]
 fn a_server_that_dies_while_measured_fails_the_case_there() {
-    if Flavour::MariaDb.program().is_none() {
-        return;
-    }
-    let place = Place::new(&on_scratch("", "0s", "1h"));
-    let daemon = place.serve();
-    let id = daemon.trigger(r#"{"suite":"db"}"#);
-    daemon.each_event(&id, |event| event["event"] != "interval");
-    kill(scratch_server(&daemon), Signal::SIGKILL).unwrap();
-    daemon.follow(&id);
-    let record = daemon.record(&id);
-    assert_eq!((record["outcome"].as_str(), failure(&record).0.as_str()), (Some("failed"), "measure"));
-    lives_on(&daemon);
+    server_dies("0s", "1h", "measure");
 }
 
 #[test]

@@ -3,20 +3,19 @@
 
 mod event;
 mod histogram;
+mod id;
 mod steady;
 mod view;
 mod words;
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 pub use event::{Event, LIVE_BUCKETS_SECONDS};
 pub use histogram::{Beyond, EncodedHistogram, Percentiles, new_histogram};
+pub use id::RunId;
 pub use steady::Steady;
 pub use view::{CaseView, Measured, ResultView, RunView};
 pub(crate) use words::words;
@@ -27,44 +26,6 @@ pub const SCHEMA: u32 = 1;
 
 /// The parameters of a case by key, as they are written in the configuration.
 pub type Parameters = serde_json::Map<String, serde_json::Value>;
-
-/// Names one run; time-ordered (UUID version 7), so ids sort as the runs began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct RunId(Uuid);
-
-impl RunId {
-    /// A new id for a run that begins now.
-    pub fn new() -> RunId {
-        RunId(Uuid::now_v7())
-    }
-
-    /// The last 8 digits: what people type and read.
-    pub fn short(self) -> String {
-        let digits = self.0.simple().to_string();
-        digits[digits.len() - 8..].to_owned()
-    }
-}
-
-impl Default for RunId {
-    fn default() -> RunId {
-        RunId::new()
-    }
-}
-
-impl fmt::Display for RunId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl FromStr for RunId {
-    type Err = uuid::Error;
-
-    fn from_str(text: &str) -> Result<RunId, uuid::Error> {
-        text.parse().map(RunId)
-    }
-}
 
 /// Why something did not succeed, in the terms of a person who has to mend it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -396,16 +357,4 @@ pub struct Interval {
     /// Sum of the response times in seconds; only on the wire.
     #[serde(default)]
     pub response_sum: f64,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_sort_as_runs_began_and_show_their_last_digits() {
-        let ids: Vec<RunId> = (0..100).map(|_| RunId::new()).collect();
-        assert!(ids.windows(2).all(|pair| pair[0] < pair[1]));
-        assert!(ids[0].to_string().ends_with(&ids[0].short()));
-    }
 }
