@@ -284,7 +284,10 @@ fn a_start_needs_no_root() {
         // The test itself, as an account that may do nothing: from a place this account can reach.
         let place = directory();
         let program = place.path().join("test");
-        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        // By another process: a file that this one had open for writing may be held by a child of another test,
+        // and is then too busy to be executed.
+        let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status();
+        assert!(copied.unwrap().success());
         let mut command = Command::new(&program);
         let output = unprivileged(&mut command)
             .args(["--exact", "scratch::a_start_needs_no_root", "--nocapture"])
