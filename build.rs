@@ -6,8 +6,14 @@ fn main() {
     let rustc = std::env::var("RUSTC").unwrap_or_default();
     println!("cargo::rustc-env=BENCHD_REVISION={}", first_word(&["git", "rev-parse", "--short", "HEAD"], 0));
     println!("cargo::rustc-env=BENCHD_RUSTC={}", first_word(&[&rustc, "--version"], 1));
-    println!("cargo::rerun-if-changed=.git/HEAD");
-    println!("cargo::rerun-if-changed=.git/refs/heads");
+    println!("cargo::rerun-if-changed=build.rs");
+    // Git keeps these two elsewhere in a linked working tree, and a path that is not there would be built anew each time.
+    for moves_with_each_commit in ["HEAD", "logs/HEAD"] {
+        let path = first_word(&["git", "rev-parse", "--git-path", moves_with_each_commit], 0);
+        if std::path::Path::new(&path).exists() {
+            println!("cargo::rerun-if-changed={path}");
+        }
+    }
 }
 
 /// One word of what a program prints; empty when it does not run.
