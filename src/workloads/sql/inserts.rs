@@ -4,10 +4,13 @@ use std::fmt::Write as _;
 
 use super::rows;
 use super::schema::Tables;
+use super::shape::Shape;
 use crate::driver::random::{Ids, Random};
 
-/// The largest INSERT, as sysbench 1.0.20 sends it: about 2,700 rows.
+/// The largest INSERT of rows that differ, as sysbench 1.0.20 sends it: about 2,700 rows.
 const STATEMENT_BYTES: usize = 512 << 10;
+/// The columns beside the id in every row of sysbench 0.4.
+const ROW_04: &str = "0,' ','qqqqqqqqqqwwwwwwwwwweeeeeeeeeerrrrrrrrrrtttttttttt'";
 /// Room for the longest row: two ids, c, pad and what stands between them.
 const ROW_BYTES: usize = 256;
 
@@ -31,15 +34,20 @@ impl<'a> Inserts<'a> {
 
     /// The next statement and how many rows it has.
     pub(crate) fn next(&mut self) -> Option<(&str, u64)> {
-        let Tables { table_size, auto_inc, .. } = *self.tables;
+        let Tables { auto_inc, shape, .. } = *self.tables;
         let first = self.row;
+        let last = self.tables.rows_each().min(first.saturating_add(shape.rows_at_once()));
         self.statement.clear();
-        while self.row < table_size && self.statement.len() + ROW_BYTES <= STATEMENT_BYTES {
+        while self.row < last && self.has_room() {
             self.row += 1;
             self.push_start(auto_inc);
             self.push_row(auto_inc);
         }
         (self.row > first).then_some((self.statement.as_str(), u64::from(self.row - first)))
+    }
+
+    fn has_room(&self) -> bool {
+        !self.tables.shape.rows_differ() || self.statement.len() + ROW_BYTES <= STATEMENT_BYTES
     }
 
     fn push_start(&mut self, auto_inc: bool) {
@@ -49,10 +57,14 @@ impl<'a> Inserts<'a> {
         }
         let columns = if auto_inc { "k, c, pad" } else { "id, k, c, pad" };
         // Writing to a String cannot fail.
-        let _ = write!(self.statement, "INSERT INTO {}({columns}) VALUES", Tables::name(self.table));
+        let _ = write!(self.statement, "INSERT INTO {}({columns}) VALUES", self.tables.name(self.table));
     }
 
     fn push_row(&mut self, auto_inc: bool) {
+        if self.tables.shape == Shape::V04 {
+            self.push_row_04(auto_inc);
+            return;
+        }
         let mut random = Random::for_operation(self.seed, u64::from(self.row));
         let k = self.k.pick(&mut random);
         let text = &mut self.statement;
@@ -65,6 +77,14 @@ impl<'a> Inserts<'a> {
         text.push_str("', '");
         rows::push_pad(text, &mut random);
         text.push_str("')");
+    }
+
+    fn push_row_04(&mut self, auto_inc: bool) {
+        // Writing to a String cannot fail.
+        let _ = match auto_inc {
+            true => write!(self.statement, "({ROW_04})"),
+            false => write!(self.statement, "({},{ROW_04})", self.row),
+        };
     }
 }
 
@@ -110,6 +130,23 @@ mod tests {
         let (text, _) = &statements(&tables, 1, 7)[0];
         assert!(text.starts_with("INSERT INTO sbtest7(id, k, c, pad) VALUES(1, "), "{text}");
         assert!(text.contains("),(2, ") && text.contains("),(3, "), "{text}");
+    }
+
+    #[test]
+    fn rows_of_sysbench_0_4_are_alike_and_10_000_go_at_once() {
+        let tables = Tables { table_size: 10_001, shape: Shape::V04, ..Tables::default() };
+        let all = statements(&tables, 1, 1);
+        assert_eq!(all.iter().map(|(_, rows)| *rows).collect::<Vec<_>>(), [10_000, 1]);
+        assert_eq!(all[1].0, format!("INSERT INTO sbtest(k, c, pad) VALUES({ROW_04})"));
+        let given = Tables { auto_inc: false, table_size: 2, ..tables };
+        let values = format!("INSERT INTO sbtest(id, k, c, pad) VALUES(1,{ROW_04}),(2,{ROW_04})");
+        assert_eq!(statements(&given, 1, 1)[0].0, values);
+    }
+
+    #[test]
+    fn a_table_that_begins_empty_has_no_rows() {
+        let tables = Tables { empty: true, ..Tables::default() };
+        assert!(statements(&tables, 1, 1).is_empty());
     }
 
     #[test]

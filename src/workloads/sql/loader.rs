@@ -77,7 +77,7 @@ impl Load<'_> {
         let mut client = Client::connect(&access)?;
         let missing = self.make_missing(&mut client, &mut at.schema, stop)?;
         client.close();
-        let rows = u64::from(self.tables.table_size);
+        let rows = u64::from(self.tables.rows_each());
         let kept = self.tables.rows() - missing.len() as u64 * rows;
         progress(kept, self.tables.rows(), "rows");
         self.fill(&access, &mut at.schema, &missing, stop, progress)
@@ -94,7 +94,7 @@ impl Load<'_> {
         let names: Vec<String> = schema.tables().map(str::to_owned).collect();
         let mut missing: BTreeSet<u32> = (1..=self.tables.tables).collect();
         for name in names {
-            let Some(table) = Tables::number(&name) else { continue };
+            let Some(table) = self.tables.number(&name) else { continue };
             if self.may_use(client, schema, table) {
                 missing.remove(&table);
             } else {
@@ -103,7 +103,7 @@ impl Load<'_> {
         }
         for table in &missing {
             ensure!(!stop.requested(), STOPPED);
-            self.make(client, schema, *table).with_context(|| not_loaded(*table))?;
+            self.make(client, schema, *table).with_context(|| self.not_loaded(*table))?;
         }
         Ok(missing.into_iter().collect())
     }
@@ -111,12 +111,12 @@ impl Load<'_> {
     /// Whether a table holds the very data of this case. The rows of a table beyond those of this case are not
     /// counted: they will be when a case uses it.
     fn may_use(&self, client: &mut Client, schema: &OwnedSchema, table: u32) -> bool {
-        let same = schema.dataset(&Tables::name(table)) == Some(self.description.as_str());
+        let same = schema.dataset(&self.tables.name(table)) == Some(self.description.as_str());
         self.tables.reuse && same && (table > self.tables.tables || self.check_rows(client, table).is_ok())
     }
 
     fn make(&self, client: &mut Client, schema: &mut OwnedSchema, table: u32) -> anyhow::Result<()> {
-        schema.create_table(client, &Tables::name(table), &self.tables.definition())?;
+        schema.create_table(client, &self.tables.name(table), &self.tables.definition())?;
         self.check_engine(client, table)
     }
 
@@ -164,7 +164,7 @@ impl Load<'_> {
         progress: Progress<'_>,
     ) -> anyhow::Result<()> {
         let of = self.tables.rows();
-        let mut done = of - shared.missing.len() as u64 * u64::from(self.tables.table_size);
+        let mut done = of - shared.missing.len() as u64 * u64::from(self.tables.rows_each());
         let mut killed = false;
         loop {
             match told.recv_timeout(LOOK) {
@@ -186,7 +186,7 @@ impl Load<'_> {
     /// may have closed an idle one.
     fn enter(&self, access: &Access, schema: &mut OwnedSchema, table: u32) -> anyhow::Result<()> {
         let mut client = Client::connect(access)?;
-        schema.set_dataset(&mut client, &Tables::name(table), Some(&self.description))?;
+        schema.set_dataset(&mut client, &self.tables.name(table), Some(&self.description))?;
         client.close();
         Ok(())
     }
@@ -208,7 +208,7 @@ impl Load<'_> {
 
     fn fill_next(&self, client: &mut Client, shared: &Shared<'_>, told: &Sender<Told>) -> anyhow::Result<()> {
         while let Some(table) = shared.next_table() {
-            self.fill_table(client, table, shared, told).with_context(|| not_loaded(table))?;
+            self.fill_table(client, table, shared, told).with_context(|| self.not_loaded(table))?;
         }
         Ok(())
     }
@@ -222,6 +222,9 @@ impl Load<'_> {
     ) -> anyhow::Result<()> {
         // Whoever is told has gone only when it met an error, and that is reported.
         let tell = |what| told.send(what).unwrap_or_default();
+        let index = self.tables.create_index(table);
+        let (before, after) = if self.tables.index_first() { (index, None) } else { (None, index) };
+        before.map_or(Ok(()), |index| client.query(&index).map(drop))?;
         let mut inserts = Inserts::new(self.tables, self.k, self.seed, table);
         while let Some((statement, rows)) = inserts.next() {
             if shared.ending() {
@@ -230,9 +233,7 @@ impl Load<'_> {
             client.query(statement)?;
             tell(Told::Rows(rows));
         }
-        if let Some(index) = self.tables.create_index(table) {
-            client.query(&index)?;
-        }
+        after.map_or(Ok(()), |index| client.query(&index).map(drop))?;
         self.check_rows(client, table)?;
         tell(Told::Whole(table));
         Ok(())
@@ -240,7 +241,7 @@ impl Load<'_> {
 
     /// A server may make a table with another engine than the one asked for.
     fn check_engine(&self, client: &mut Client, table: u32) -> anyhow::Result<()> {
-        let name = Tables::name(table);
+        let name = self.tables.name(table);
         let question = format!(
             "SELECT ENGINE FROM information_schema.TABLES \
              WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = '{name}'"
@@ -257,12 +258,13 @@ impl Load<'_> {
 
     /// All rows must be there, numbered from 1.
     fn check_rows(&self, client: &mut Client, table: u32) -> anyhow::Result<()> {
-        let name = Tables::name(table);
+        let name = self.tables.name(table);
         let rows = client.rows(&format!("SELECT COUNT(*), MIN(id), MAX(id) FROM {name}"))?;
         let found: Vec<String> = rows.into_iter().flatten().map(Option::unwrap_or_default).collect();
-        let size = self.tables.table_size.to_string();
+        let size = self.tables.rows_each().to_string();
+        let whole = if size == "0" { [size.as_str(), "", ""] } else { [size.as_str(), "1", size.as_str()] };
         ensure!(
-            found == [size.as_str(), "1", size.as_str()],
+            found == whole,
             "{name} holds {} instead of rows 1 to {size}; if the server numbers rows in steps \
              (auto_increment_increment), write auto_inc = false",
             match found.as_slice() {
@@ -271,6 +273,10 @@ impl Load<'_> {
             }
         );
         Ok(())
+    }
+
+    fn not_loaded(&self, table: u32) -> String {
+        format!("table {} not loaded", self.tables.name(table))
     }
 }
 
@@ -302,8 +308,4 @@ impl Shared<'_> {
         }
         killer.close();
     }
-}
-
-fn not_loaded(table: u32) -> String {
-    format!("table {} not loaded", Tables::name(table))
 }

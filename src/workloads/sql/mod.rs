@@ -8,4 +8,5 @@ pub(crate) mod loader;
 pub(crate) mod rows;
 pub(crate) mod schema;
 pub(crate) mod session;
+pub(crate) mod shape;
 pub(crate) mod statements;

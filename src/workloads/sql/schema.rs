@@ -1,7 +1,8 @@
-//! The tables `sbtest1 … sbtestN` of sysbench 1.0.20: their options, their definition, their identity.
+//! The tables of sysbench: their options, their definition, their identity.
 
 use serde::{Deserialize, Serialize};
 
+use super::shape::Shape;
 use crate::config::ParameterError;
 use crate::workloads::Key;
 
@@ -52,6 +53,12 @@ pub(crate) struct Tables {
     pub(crate) create_secondary: bool,
     /// Use the rows of an earlier case while they fit.
     pub(crate) reuse: bool,
+    /// Whose tables they are; the workload says so.
+    #[serde(skip)]
+    pub(crate) shape: Shape,
+    /// Whether they begin empty, whatever `table_size` says; the workload says so too.
+    #[serde(skip)]
+    pub(crate) empty: bool,
 }
 
 impl Default for Tables {
@@ -65,6 +72,8 @@ impl Default for Tables {
             secondary: false,
             create_secondary: true,
             reuse: true,
+            shape: Shape::V10,
+            empty: false,
         }
     }
 }
@@ -138,32 +147,31 @@ impl Tables {
     }
 
     /// The name of a table; tables are numbered from 1.
-    pub(crate) fn name(table: u32) -> String {
-        format!("sbtest{table}")
+    pub(crate) fn name(&self, table: u32) -> String {
+        self.shape.table(table)
     }
 
     /// The number of a table by its name; `None` when it is none of these tables.
-    pub(crate) fn number(name: &str) -> Option<u32> {
-        let number = name.strip_prefix("sbtest")?.parse().ok()?;
-        (Tables::name(number) == name).then_some(number)
+    pub(crate) fn number(&self, name: &str) -> Option<u32> {
+        self.shape.number(name)
     }
 
-    /// What follows `CREATE TABLE name`, as sysbench 1.0.20 sends it.
+    /// What follows `CREATE TABLE name`, as sysbench sends it.
     pub(crate) fn definition(&self) -> String {
         let numbering = if self.auto_inc { " AUTO_INCREMENT" } else { "" };
         let key = if self.secondary { "KEY xid (id)" } else { "PRIMARY KEY (id)" };
-        let definition = format!(
-            "( id INTEGER NOT NULL{numbering}, k INTEGER DEFAULT '0' NOT NULL, \
-             c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, {key} ) \
-             /*! ENGINE = {} */ {}",
-            self.engine, self.create_options
-        );
-        definition.trim_end().to_owned()
+        let (columns, engine) = (self.shape.columns(numbering), self.shape.engine_clause(&self.engine));
+        format!("( {columns}, {key} ) {engine} {}", self.create_options).trim_end().to_owned()
     }
 
     /// The statement that makes the index on column k, when there is to be one.
     pub(crate) fn create_index(&self, table: u32) -> Option<String> {
-        self.create_secondary.then(|| format!("CREATE INDEX k_{table} ON sbtest{table}(k)"))
+        self.create_secondary.then(|| self.shape.create_index(table)).flatten()
+    }
+
+    /// Whether that index is made while the table is still empty.
+    pub(crate) fn index_first(&self) -> bool {
+        self.shape.index_first()
     }
 
     /// Whether the engine that a server says a table has is the one asked for.
@@ -171,23 +179,30 @@ impl Tables {
         canonical(&self.engine) == canonical(found)
     }
 
+    /// Rows that a table begins with.
+    pub(crate) fn rows_each(&self) -> u32 {
+        if self.empty { 0 } else { self.table_size }
+    }
+
     /// Rows of all tables.
     pub(crate) fn rows(&self) -> u64 {
-        u64::from(self.tables) * u64::from(self.table_size)
+        u64::from(self.tables) * u64::from(self.rows_each())
     }
 
     /// What decides every byte of each table beside the table's number, as text: two equal texts mean the same
     /// data. `k` names the distribution of column k with its constants.
     pub(crate) fn description(&self, seed: u64, k: &str) -> String {
+        let (seed, k) = if self.shape.rows_differ() && !self.empty { (seed, k) } else { (0, "") };
         format!(
             "rows {ROWS_REVISION}: seed={seed} table_size={} k=({k}) engine={} auto_inc={} secondary={} \
-             create_secondary={} create_options=({})",
-            self.table_size,
+             create_secondary={} create_options=({}){}",
+            self.rows_each(),
             canonical(&self.engine),
             self.auto_inc,
             self.secondary,
             self.create_secondary,
-            self.create_options
+            self.create_options,
+            self.shape.word(),
         )
     }
 }
@@ -229,11 +244,11 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_known_by_its_name() {
-        assert_eq!(Tables::number(&Tables::name(12)), Some(12));
-        for name in ["sbtest", "sbtest01", "sbtest+1", "sbtestx", "orders"] {
-            assert_eq!(Tables::number(name), None, "{name}");
-        }
+    fn earlier_generations_have_other_tables() {
+        let of = |shape, engine: &str| Tables { shape, engine: engine.to_owned(), ..Tables::default() };
+        assert!(of(Shape::V04, "innodb").definition().ends_with("PRIMARY KEY (id) ) /*! ENGINE = innodb */"));
+        assert!(of(Shape::V04, "MyISAM").definition().ends_with("/*! ENGINE = MyISAM MAX_ROWS = 1000000 */"));
+        assert_eq!(of(Shape::V04, "innodb").create_index(1).unwrap(), "CREATE INDEX k on sbtest(k)");
     }
 
     #[test]
@@ -286,6 +301,8 @@ mod tests {
             Tables { auto_inc: false, ..base.clone() },
             Tables { secondary: true, ..base.clone() },
             Tables { create_secondary: false, ..base.clone() },
+            Tables { shape: Shape::V04, ..base.clone() },
+            Tables { empty: true, ..base.clone() },
         ];
         for other in &others {
             assert_ne!(description(other), description(&base), "{other:?}");
@@ -294,5 +311,7 @@ mod tests {
         assert_ne!(base.description(1, "uniform"), description(&base));
         let same = Tables { reuse: false, tables: 9, engine: "InnoDB".to_owned(), ..base.clone() };
         assert_eq!(description(&same), description(&base));
+        let alike = Tables { shape: Shape::V04, ..base };
+        assert_eq!(alike.description(1, "special"), alike.description(2, "uniform"));
     }
 }
