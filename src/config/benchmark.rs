@@ -101,7 +101,7 @@ impl<'a> Benchmark<'a> {
                 found.mistakes.push(unknown_key(node, key, &of, known));
                 continue;
             }
-            let choices = choices(key, node, context.cpus, found);
+            let choices = choices(key, node, self.defaults.get(key), context.cpus, found);
             if !choices.is_empty() {
                 self.axes.push(Axis { key, choices });
             }

@@ -28,8 +28,16 @@ impl Choice<'_> {
     }
 
     fn text(&self) -> String {
-        self.value.as_str().map_or_else(|| self.value.to_string(), str::to_owned)
+        match &self.value {
+            Scalar::Array(all) if all.is_empty() => "none".to_owned(),
+            Scalar::Array(all) => all.iter().map(text_of).collect::<Vec<_>>().join("+"),
+            one => text_of(one),
+        }
     }
+}
+
+fn text_of(scalar: &Scalar) -> String {
+    scalar.as_str().map_or_else(|| scalar.to_string(), str::to_owned)
 }
 
 /// How many points the axes make.
@@ -48,9 +56,18 @@ pub(super) fn point<'a, 'b>(axes: &'b [Axis<'a>], mut index: usize) -> Vec<&'b C
     point
 }
 
-/// The values of a key that can be: one, or those of a list.
-pub(super) fn choices<'a>(key: &str, node: &'a Node, cpus: u32, found: &mut Findings) -> Vec<Choice<'a>> {
+/// The values of a key that can be: one, or those of a list. Of a key whose values are lists themselves, by its
+/// default, a list is one value, and a list of lists holds several.
+pub(super) fn choices<'a>(
+    key: &str,
+    node: &'a Node,
+    default: Option<&Scalar>,
+    cpus: u32,
+    found: &mut Findings,
+) -> Vec<Choice<'a>> {
+    let of_lists = default.is_some_and(Scalar::is_array);
     let nodes = match &node.value {
+        Value::List(nodes) if of_lists && (nodes.is_empty() || !nodes.iter().all(is_list)) => vec![node],
         Value::List(nodes) if nodes.is_empty() => {
             let hint = "remove the key, or write the values to run with";
             found.mistakes.push(node.mistake(format!("`{key}` is an empty list: it makes no case"), hint));
@@ -61,7 +78,11 @@ pub(super) fn choices<'a>(key: &str, node: &'a Node, cpus: u32, found: &mut Find
     };
     let mut choices: Vec<Choice<'a>> = Vec::new();
     for node in nodes {
-        let Some(choice) = choice(key, node, cpus, found) else { continue };
+        let choice = match &node.value {
+            Value::List(nodes) if of_lists => list(key, node, nodes, found),
+            _ => choice(key, node, cpus, found),
+        };
+        let Some(choice) = choice else { continue };
         if choices.iter().any(|other| other.value == choice.value) {
             let problem = format!("`{key}` holds {} twice", choice.text());
             found
@@ -72,6 +93,22 @@ pub(super) fn choices<'a>(key: &str, node: &'a Node, cpus: u32, found: &mut Find
         choices.push(choice);
     }
     choices
+}
+
+fn is_list(node: &Node) -> bool {
+    matches!(node.value, Value::List(_))
+}
+
+/// A list that is one value.
+fn list<'a>(key: &str, node: &'a Node, nodes: &'a [Node], found: &mut Findings) -> Option<Choice<'a>> {
+    let scalar = |node: &'a Node| match &node.value {
+        Value::Scalar(scalar) => Some(scalar.clone()),
+        _ => None,
+    };
+    match nodes.iter().map(scalar).collect() {
+        Some(all) => Some(Choice { node, value: Scalar::Array(all) }),
+        None => refuse(key, "a list that holds lists or tables beside values", node, found),
+    }
 }
 
 fn choice<'a>(key: &str, node: &'a Node, cpus: u32, found: &mut Findings) -> Option<Choice<'a>> {
