@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::settings::{sampler_settings, state_directory, store_limits};
 use crate::config::Config;
 use crate::exit::{Ended, Exit};
-use crate::inventory::HostFacts;
+use crate::inventory::{self, HostFacts};
 use crate::run::{ChildLauncher, Runner, RunnerParts};
 use crate::sample::{Root, Sampler};
 use crate::store::{OpenError, Store};
@@ -43,7 +43,7 @@ pub(crate) fn runner(path: &Path, store: Store, sampler: Arc<Sampler>, facts: &H
         launcher: Box::new(ChildLauncher::own_program()),
         sampler,
         host: facts.name(),
-        host_facts: facts.to_map(),
+        host_facts: inventory::facts,
         state_directory: state_directory(path),
         identity,
     })

@@ -35,9 +35,11 @@ pub struct HostFacts {
     pub clocksource: Option<String>,
 }
 
-/// The facts of this host by name.
+/// The facts of this host by name, with what its disks say of their health.
 pub fn facts() -> BTreeMap<String, String> {
-    HostFacts::read().to_map()
+    let mut facts = HostFacts::read().to_map();
+    facts.extend(super::smart::facts());
+    facts
 }
 
 impl HostFacts {

@@ -6,6 +6,7 @@ mod hardware;
 mod host;
 mod machine;
 mod mounts;
+mod smart;
 
 pub use filesystems::{Filesystem, Filesystems};
 pub use hardware::{CardFacts, DiskFacts, Hardware};

@@ -65,7 +65,7 @@ impl Runner {
             stage_seconds: BTreeMap::new(),
             guards: Vec::new(),
             version: crate::VERSION.to_owned(),
-            host_facts: parts.host_facts.clone(),
+            host_facts: (parts.host_facts)(),
         }
     }
 

@@ -39,8 +39,8 @@ pub struct RunnerParts {
     pub sampler: Arc<Sampler>,
     /// Name of the host.
     pub host: String,
-    /// Facts of the host that explain its numbers.
-    pub host_facts: BTreeMap<String, String>,
+    /// Finds out the facts of the host that explain its numbers, as they are when a run begins.
+    pub host_facts: fn() -> BTreeMap<String, String>,
     /// Directory of benchd's own files.
     pub state_directory: PathBuf,
     /// Who this benchd is.

@@ -224,7 +224,7 @@ impl Rig {
             launcher: Box::new(FakeLauncher(launcher)),
             sampler: Arc::clone(&sampler),
             host: "db1".to_owned(),
-            host_facts: BTreeMap::from([("kernel".to_owned(), "6.1".to_owned())]),
+            host_facts: || BTreeMap::from([("kernel".to_owned(), "6.1".to_owned())]),
             state_directory: directory.path().to_owned(),
             identity: store.identity(),
         });

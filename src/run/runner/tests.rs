@@ -111,7 +111,7 @@ fn runner(directory: &std::path::Path, script: Script) -> (Runner, Arc<AtomicBoo
         launcher: Box::new(FakeLauncher { script, killed: Arc::clone(&killed) }),
         sampler: Arc::new(Sampler::start(settings, Root::default()).unwrap()),
         host: "host".to_owned(),
-        host_facts: BTreeMap::new(),
+        host_facts: BTreeMap::new,
         state_directory: directory.to_owned(),
         identity,
     });
