@@ -10,14 +10,16 @@ pub(super) struct FakeCatalogue;
 
 impl Catalogue for FakeCatalogue {
     fn workloads(&self) -> Vec<&'static str> {
-        vec!["cpu", "fileio", "oltp_point_select", "oltp_read_write"]
+        vec!["cpu", "fileio", "memory", "threads", "oltp_point_select", "oltp_read_write"]
     }
 
     fn defaults(&self, workload: &str) -> Option<Parameters> {
         let common = json!({"threads": 1, "time": "60s", "warm_up": "10s", "rate": 0});
         let own = match workload {
             "cpu" => json!({"max_prime": 10000}),
-            "fileio" => json!({"preset": "", "total": "2GiB"}),
+            "memory" => json!({"mode": "compatible", "operation": "write", "size": "auto"}),
+            "threads" => json!({"locks": 8}),
+            "fileio" => json!({"preset": "", "total": "2GiB", "flags": []}),
             "oltp_point_select" | "oltp_read_write" => {
                 json!({"tables": 1, "engine": "innodb", "skip_trx": false, "create_options": ""})
             }
@@ -30,7 +32,7 @@ impl Catalogue for FakeCatalogue {
     fn needs(&self, workload: &str) -> Needs {
         match workload {
             "fileio" => Needs::Directory,
-            "cpu" => Needs::Nothing,
+            "cpu" | "memory" | "threads" => Needs::Nothing,
             _ => Needs::Server,
         }
     }
@@ -42,6 +44,7 @@ impl Catalogue for FakeCatalogue {
             let same_type = match defaults.get(key) {
                 Some(Value::String(_)) => value.is_string(),
                 Some(Value::Bool(_)) => value.is_boolean(),
+                Some(Value::Array(_)) => value.is_array() || value.is_string(),
                 _ => value.as_f64().is_some_and(|number| number >= 0.0),
             };
             if !same_type {

@@ -75,7 +75,7 @@ fn without_a_file_there_is_what_is_built_in() {
     let built_in = built_in(&FakeCatalogue, CPUS).unwrap().config;
     assert_eq!(built_in, config(""));
     assert_eq!(case_names(&built_in, "quick"), ["cpu", "fileio", "oltp_point_select", "oltp_read_write"]);
-    assert_eq!(case_names(&built_in, "host"), ["cpu", "wal", "random"]);
+    assert_eq!(case_names(&built_in, "host"), ["cpu", "memory", "wal", "random"]);
     assert!(built_in.suites.values().all(|suite| suite.schedule.is_none()));
     assert_eq!(built_in.targets.keys().collect::<Vec<_>>(), ["files", "scratch"]);
 }
@@ -227,6 +227,25 @@ fn lists_make_a_matrix_named_in_the_order_of_the_file() {
     let varied =
         [("engine", "myisam"), ("threads", "2")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     assert_eq!(case.varied, varied);
+}
+
+#[test]
+fn a_list_is_one_value_of_a_key_that_holds_lists_and_a_list_of_lists_makes_cases() {
+    let flags = |written: &str| {
+        let text = format!("workload = \"fileio\"\ntarget = \"files\"\nflags = {written}\n");
+        let suite = config(&benchmark(&text)).suites["s"].clone();
+        let values = suite.cases.iter().map(|case| (case.name.clone(), case.parameters["flags"].clone()));
+        values.collect::<Vec<_>>()
+    };
+    let one = |value| vec![("fileio".to_owned(), value)];
+    assert_eq!(flags("[]"), one(json!([])));
+    assert_eq!(flags("[\"direct\", \"sync\"]"), one(json!(["direct", "sync"])));
+    assert_eq!(flags("\"direct\""), one(json!("direct")));
+    let named = |name: &str, value| (name.to_owned(), value);
+    assert_eq!(
+        flags("[[], [\"direct\", \"sync\"]]"),
+        [named("fileio/flags=none", json!([])), named("fileio/flags=direct+sync", json!(["direct", "sync"]))]
+    );
 }
 
 #[test]
@@ -464,6 +483,9 @@ fn an_ad_hoc_benchmark_has_the_types_of_the_defaults() {
         "engine": "7", "skip_trx": true, "create_options": ""});
     assert_eq!(serde_json::Value::from(suite.cases[1].parameters.clone()), parameters);
     assert_eq!((suite.name.as_str(), suite.profile), (AD_HOC, Profile::Canary));
+    let arguments = keys(&[("target", "files"), ("flags", "direct,sync")]);
+    let suite = ad_hoc(&config(""), "fileio", &arguments, &FakeCatalogue, CPUS).unwrap();
+    assert_eq!(suite.cases[0].parameters["flags"], json!(["direct", "sync"]));
 }
 
 #[test]
