@@ -152,6 +152,7 @@ fn result(change: &dyn Fn(&mut CaseResult)) -> CaseResult {
         service: percentiles,
         lag: Percentiles { p99: Some(0.9), ..percentiles },
         by_operation: BTreeMap::new(),
+        ceilings: BTreeMap::new(),
         failed: Percentiles::default(),
         overflow: 0,
         steady: None,

@@ -8,7 +8,9 @@ use anyhow::Result;
 use super::source::Source;
 use super::{Common, Output, text};
 use crate::exit::{Ended, Exit};
-use crate::record::{CaseView, LoadModel, Measured, Outcome, Percentiles, ResultView, RunView};
+use crate::record::{
+    CaseView, Ceiling, LoadModel, Measured, Outcome, Percentiles, ResultView, RunView, Statements,
+};
 use crate::text::{byte_rate, local_time, milliseconds, number, or_dash, table, took};
 use crate::workloads;
 
@@ -150,6 +152,9 @@ fn describe_case(case: &CaseView) -> String {
 const TELLING_FACTS: &[&str] = &[
     "flavour",
     "version",
+    "path",
+    "filesystem",
+    "device",
     "innodb_buffer_pool_size",
     "innodb_flush_log_at_trx_commit",
     "sync_binlog",
@@ -161,7 +166,11 @@ const TELLING_FACTS: &[&str] = &[
 fn facts(all: &BTreeMap<String, String>) -> String {
     let fact = |name: &&str| all.get(*name).map(|value| format!("{name} {value}"));
     let told: Vec<String> = TELLING_FACTS.iter().filter_map(fact).collect();
-    format!("{} ({} more with --output json)", told.join(", "), all.len() - told.len())
+    let more = match all.len() - told.len() {
+        0 => String::new(),
+        more => format!(" ({more} more with --output json)"),
+    };
+    format!("{}{more}", told.join(", "))
 }
 
 /// The parameters that are not at their defaults.
@@ -175,29 +184,18 @@ fn parameters(case: &CaseView) -> String {
 
 /// What was measured, a line each.
 fn measured(result: &ResultView, operation: &str, line: &mut dyn FnMut(&str, String)) {
-    let (load, throughput, errors) = (&result.load, &result.throughput, &result.errors);
+    let (load, errors) = (&result.load, &result.errors);
     line("load", format!("{} loop, {} clients{}", load.model, load.clients, asked(result)));
     line("warm-up", warm_up(&result.measured));
-    let statements = throughput.statements;
-    line(
-        "throughput",
-        format!(
-            "{} {operation}s, {}/s{}{}; {} statements: {} read, {} write, {} other",
-            throughput.operations,
-            number(throughput.per_second),
-            throughput
-                .error
-                .map(|error| format!(" (within-run error ±{:.1} %)", error * 100.0))
-                .unwrap_or_default(),
-            after_the_beginning(result),
-            statements.total(),
-            statements.read,
-            statements.write,
-            statements.other
-        ),
-    );
+    line("throughput", rates(result, operation));
     if let Some(bytes) = bytes(result) {
         line("bytes", bytes);
+    }
+    for (kind, times) in &result.operations {
+        line(kind, by_kind(times, result.measured.seconds));
+    }
+    for (kind, ceiling) in &result.ceilings {
+        line("ceiling", of_device(kind, ceiling));
     }
     line("response", percentiles(&result.response_seconds));
     if load.model == LoadModel::Open {
@@ -232,6 +230,40 @@ fn measured(result: &ResultView, operation: &str, line: &mut dyn FnMut(&str, Str
             generator.peak_memory_bytes as f64 / f64::from(1 << 20)
         ),
     );
+}
+
+/// Operations and statements, with how far to be trusted.
+fn rates(result: &ResultView, operation: &str) -> String {
+    let throughput = &result.throughput;
+    let statements = throughput.statements;
+    let error = throughput.error.map(|error| format!(" (within-run error ±{:.1} %)", error * 100.0));
+    let Statements { read, write, other } = statements;
+    let statements = match statements.total() {
+        0 => String::new(),
+        total => format!("; {total} statements: {read} read, {write} write, {other} other"),
+    };
+    format!(
+        "{} {operation}s, {}/s{}{}{statements}",
+        throughput.operations,
+        number(throughput.per_second),
+        error.unwrap_or_default(),
+        after_the_beginning(result)
+    )
+}
+
+/// How many of a kind, how many a second, and their times where they are told apart.
+fn by_kind(times: &Percentiles, seconds: f64) -> String {
+    let count = format!("{}, {}/s", times.count, number(times.count as f64 / seconds.max(f64::MIN_POSITIVE)));
+    match times.max {
+        Some(_) => format!("{count}; {}", percentiles(times)),
+        None => count,
+    }
+}
+
+/// What the device can do at least.
+fn of_device(kind: &str, ceiling: &Ceiling) -> String {
+    let bytes = ceiling.bytes_per_second.map(|rate| format!(", {}", byte_rate(rate))).unwrap_or_default();
+    format!("of the device, {kind}: {}/s{bytes}", number(ceiling.operations_per_second))
 }
 
 /// Bytes and durable writes, for workloads that count them.
@@ -353,9 +385,30 @@ mod tests {
             text.contains("generator: not the limit: 2 % of a CPU, 41.0 µs an operation, 9.8 MiB\n"),
             "{text}"
         );
-        assert!(text.contains("throughput: 9000 transactions, 150.0/s; 0 statements"), "{text}");
+        assert!(text.contains("throughput: 9000 transactions, 150.0/s\n"), "{text}");
         assert!(text.contains("p99.9 –  max 44.00 ms (p99.9 needs 10 samples beyond it, has 8)"), "{text}");
         assert!(!text.contains("overflow") && !text.contains("failed in"), "{text}");
+    }
+
+    #[test]
+    fn kinds_of_operations_and_what_the_device_gave_are_shown_apart() {
+        let text = lines(&|result| {
+            result["operations"] = json!({
+                "read": result["response_seconds"], "fsync": {"count": 60, "mean": null, "max": null}
+            });
+            result["ceilings"] = json!({
+                "read": {"operations_per_second": 150.0, "bytes_per_second": 614_400.0},
+                "fsync": {"operations_per_second": 1.0}
+            });
+        });
+        for expected in [
+            "read: 9000, 150.0/s; p50 2.00",
+            "fsync: 60, 1.00/s\n",
+            "ceiling: of the device, read: 150.0/s, ",
+            "ceiling: of the device, fsync: 1.00/s\n",
+        ] {
+            assert!(text.contains(expected), "{expected} is not in\n{text}");
+        }
     }
 
     #[test]
@@ -375,6 +428,7 @@ mod tests {
             result["load"]["overloaded"] = json!(true);
             result["failed_seconds"] = result["response_seconds"].clone();
             result["overflow"] = json!(2);
+            result["throughput"]["statements"] = json!({"read": 5, "write": 2, "other": 1});
         });
         for expected in [
             "measured 60.0 s, the first 5.0 s of it not yet steady, drift -6.0 %: not steady, the throughput changed",
@@ -382,6 +436,7 @@ mod tests {
             "generator: the limit, it used 96 % of its 2 CPUs (limit 80 %); 150.0/s is a lower bound",
             "3000 never sent (due 4.00 to 15,000 ms at the end), overloaded",
             "failed in: p50 2.00",
+            "once steady; 8 statements: 5 read, 2 write, 1 other",
             "overflow: 2 times were longer than 600 s",
         ] {
             assert!(text.contains(expected), "{expected} is not in\n{text}");

@@ -257,6 +257,7 @@ impl Reporter<'_> {
             service,
             lag,
             by_operation,
+            ceilings: BTreeMap::new(),
             failed,
             overflow: part.counts.iter().map(|counts| counts.overflow()).sum(),
             // Judged by whoever makes the record, who knows what was loaded.

@@ -70,6 +70,7 @@ fn result(model: LoadModel) -> CaseResult {
         service: percentiles(),
         lag: Percentiles::default(),
         by_operation: BTreeMap::new(),
+        ceilings: BTreeMap::new(),
         failed: Percentiles::default(),
         overflow: 0,
         steady: Some(Steady { steady: true, cut_seconds: 0.0, per_second: 200.0, drift: 0.006, why: None }),

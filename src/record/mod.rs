@@ -229,6 +229,10 @@ pub struct CaseResult {
     /// mode their times.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub by_operation: BTreeMap<String, Percentiles>,
+    /// What the device under the files gave of each kind of operation, where the load drove it as hard as it could and
+    /// nothing answered in its place. A device can do at least so much.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ceilings: BTreeMap<String, Ceiling>,
     /// Times until operations failed for good, counted as response times are; these are in no other distribution.
     #[serde(default)]
     pub failed: Percentiles,
@@ -268,6 +272,16 @@ impl CaseResult {
     pub fn bytes_per_second(&self) -> Option<f64> {
         self.by_second(self.bytes_read.saturating_add(self.bytes_written))
     }
+}
+
+/// How much a device did of one kind of operation.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Ceiling {
+    /// Operations a second.
+    pub operations_per_second: f64,
+    /// Bytes a second; absent for operations that move none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_second: Option<f64>,
 }
 
 /// The load that was asked for and what came of it.

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CaseRecord, CaseResult, Errors, Failure, Generator, Load, LoadModel, Outcome, Parameters, Percentiles,
-    RunRecord, Stage, Statements,
+    CaseRecord, CaseResult, Ceiling, Errors, Failure, Generator, Load, LoadModel, Outcome, Parameters,
+    Percentiles, RunRecord, Stage, Statements,
 };
 
 /// A run with its cases.
@@ -79,6 +79,9 @@ pub struct ResultView {
     /// Operations by kind, with their times where these are told apart.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub operations: BTreeMap<String, Percentiles>,
+    /// What the device under the files gave at most of each kind, where the load shows it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ceilings: BTreeMap<String, Ceiling>,
     /// From intended start (open loop) or send (closed loop) to the failure.
     #[serde(default)]
     pub failed_seconds: Percentiles,
@@ -232,6 +235,7 @@ impl From<CaseResult> for ResultView {
             service_seconds: result.service,
             lag_seconds: result.lag,
             operations: result.by_operation,
+            ceilings: result.ceilings,
             failed_seconds: result.failed,
             overflow: result.overflow,
             errors: result.errors,

@@ -86,7 +86,7 @@ impl<'a> Targets<'a> {
             }
             TargetRequest::Directory(options) => {
                 let directory = Directory::open(name, options)?;
-                let facts = BTreeMap::from([("path".to_owned(), options.path.display().to_string())]);
+                let facts = target::facts_of(&options.path);
                 Ok(Open { server: None, prepared: Prepared::Directory(directory), facts })
             }
         }

@@ -1,10 +1,13 @@
 //! Which directories files may be made in: a plain one on a disk of this host, and no server's.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use nix::sys::stat::{major, minor};
 use nix::sys::statfs::{FsType, statfs};
 use nix::sys::statvfs::statvfs;
 use nix::unistd::{AccessFlags, access};
@@ -109,6 +112,27 @@ pub fn refuses_direct(path: &Path) -> Option<&'static str> {
     kind(path, &MEMORY)
 }
 
+/// What explains the numbers of a directory: its path, the kind of filesystem it lies on and what is mounted there,
+/// where the kernel tells (btrfs has other numbers for its devices than the mount).
+pub fn facts_of(path: &Path) -> BTreeMap<String, String> {
+    let mut facts = BTreeMap::from([("path".to_owned(), path.display().to_string())]);
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let number = fs::metadata(path).map(|found| (major(found.dev()), minor(found.dev())));
+    if let Some((filesystem, device)) = number.ok().and_then(|number| mounted(&mounts, number)) {
+        facts.insert("filesystem".to_owned(), filesystem.to_owned());
+        facts.insert("device".to_owned(), device.to_owned());
+    }
+    facts
+}
+
+/// Kind of filesystem and source of the mount of a device, in the lines of mountinfo (proc_pid_mountinfo(5)).
+fn mounted(mounts: &str, (major, minor): (u64, u64)) -> Option<(&str, &str)> {
+    let number = format!("{major}:{minor}");
+    let line = mounts.lines().find(|line| line.split(' ').nth(2) == Some(&number))?;
+    let mut after = line.split_once(" - ")?.1.split(' ');
+    Some((after.next()?, after.next()?))
+}
+
 /// Free bytes for ordinary users on the filesystem that holds, or will hold, a directory.
 ///
 /// # Errors
@@ -141,6 +165,17 @@ mod tests {
         for inside in [place.path().to_owned(), at("new")] {
             assert!(found(&inside).contains("lies in the data directory"), "{}", found(&inside));
         }
+    }
+
+    #[test]
+    fn what_a_directory_lies_on_is_told_by_the_number_of_its_device() {
+        let mounts = "22 1 252:0 / / rw,relatime shared:1 - ext4 /dev/vda rw\n\
+                      28 22 0:26 / /dev/shm rw,nosuid - tmpfs tmpfs rw,size=24G\n";
+        assert_eq!(mounted(mounts, (0, 26)), Some(("tmpfs", "tmpfs")));
+        assert_eq!(mounted(mounts, (252, 0)), Some(("ext4", "/dev/vda")));
+        assert_eq!(mounted(mounts, (0, 2)), None);
+        let facts = facts_of(Path::new("/proc"));
+        assert_eq!(facts.get("filesystem").map(String::as_str), Some("proc"));
     }
 
     #[test]
