@@ -42,6 +42,11 @@ pub(super) struct Part {
 }
 
 impl Part {
+    /// Whether clients have to share one count of operations: it ends the part, or says when each starts.
+    pub(super) fn needs_numbers(&self) -> bool {
+        self.operations < u64::MAX || self.schedule.is_some()
+    }
+
     /// The parts of a plan in order; the measured one is the last.
     pub(super) fn all(plan: &Plan, histogram: &Histogram<u64>) -> Vec<Part> {
         let boundary = nanoseconds(plan.warm_up.duration());

@@ -2,6 +2,7 @@
 //!
 //! A new workload is a file of its own and a line in [`ALL`].
 
+mod books;
 mod cpu;
 mod fileio;
 mod memory;
