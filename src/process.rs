@@ -3,6 +3,8 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
@@ -105,6 +107,30 @@ impl ProcessId {
     fn pid_if_there(&self) -> Option<Pid> {
         self.is_there().then(|| i32::try_from(self.pid).ok().map(Pid::from_raw)).flatten()
     }
+}
+
+/// Descriptors that a process needs beside those it asks for: pipes, sockets, the store.
+const SPARE_FILES: u64 = 64;
+
+/// Has this process able to open so many more files: its soft limit is raised as far as needed, where its hard limit
+/// lets it.
+///
+/// # Errors
+/// How many it may have, and how to let it have more.
+pub(crate) fn make_room_for_files(more: u64) -> anyhow::Result<()> {
+    let open = fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count() as u64);
+    let needed = open.saturating_add(more).saturating_add(SPARE_FILES);
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).context("ask how many files may be open")?;
+    if needed <= soft {
+        return Ok(());
+    }
+    anyhow::ensure!(
+        needed <= hard,
+        "{more} files cannot be open at once: this process has {open} open and may have {hard} (RLIMIT_NOFILE): ask for \
+         fewer, or raise LimitNOFILE of the service (ulimit -Hn of a shell)"
+    );
+    setrlimit(Resource::RLIMIT_NOFILE, needed, hard)
+        .with_context(|| format!("raise the limit of open files to {needed}"))
 }
 
 /// Ids of all processes.

@@ -11,7 +11,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
 use benchd::driver::{DriveError, Observed, Stop};
@@ -107,12 +107,12 @@ fn every_pattern_by_every_way_makes_exactly_the_requests_of_sysbench() {
         json!({"io": "sync", "mode": "native"}),
         json!({"io": "mmap", "mode": "native"}),
         json!({"io": "async", "mode": "native", "depth": 7}),
-        json!({"io": "async", "mode": "native", "flags": "direct"}),
-        json!({"io": "sync", "flags": "dsync"}),
+        json!({"io": "async", "mode": "native", "flags": ["direct"]}),
+        json!({"io": "sync", "flags": ["dsync"]}),
     ];
     if has_io_uring() {
         ways.push(json!({"io": "uring", "mode": "native", "depth": 7}));
-        ways.push(json!({"io": "uring", "mode": "native", "flags": "direct"}));
+        ways.push(json!({"io": "uring", "mode": "native", "flags": ["direct"]}));
     }
     for way in &ways {
         for (pattern, expected) in EXPECTED {
@@ -225,9 +225,126 @@ fn a_warm_up_counts_nowhere_and_a_time_ends_the_load() {
 fn memory_has_no_direct_io_and_says_so() {
     let place = tempfile::Builder::new().prefix("benchd-fileio-").tempdir_in("/dev/shm").unwrap();
     let mut at = directory(place.path());
-    let workload = workload(&json!({"flags": "direct"}));
+    let workload = workload(&json!({"flags": ["direct"]}));
     let error = workload.prepare(Some(&mut at), &Stop::new(), &mut |_, _, _| ()).unwrap_err().to_string();
     assert!(error.contains("tmpfs, which is memory") && error.contains("leave \"direct\" out"), "{error}");
+}
+
+#[test]
+fn a_ceiling_is_what_only_the_device_can_have_answered() {
+    let (disk, memory) =
+        (on_disk(), tempfile::Builder::new().prefix("benchd-fileio-").tempdir_in("/dev/shm").unwrap());
+    let ceilings = |place: &Path, keys: Value| {
+        let result = run(&mut directory(place), &keys);
+        for (kind, ceiling) in &result.ceilings {
+            let counted = result.by_operation[kind].count as f64 / result.seconds;
+            assert_eq!(ceiling.operations_per_second, counted, "{keys} {kind}");
+            let bytes = (kind != "fsync").then_some(counted * BLOCK as f64);
+            let same = |(a, b): (f64, f64)| (a / b - 1.0).abs() < 1e-9;
+            assert_eq!(ceiling.bytes_per_second.zip(bytes).map(same), bytes.map(|_| true), "{keys} {kind}");
+        }
+        result.ceilings.keys().map(String::as_str).collect::<Vec<_>>().join(" ")
+    };
+    for (keys, expected) in [
+        (json!({"pattern": "rndrd", "flags": ["direct"]}), "read"),
+        (json!({"pattern": "rndrw", "flags": ["direct"]}), "read write"),
+        (json!({"pattern": "rndrw", "flags": ["dsync"]}), "write"),
+        (json!({"pattern": "seqrewr", "fsync_all": true}), "fsync write"),
+        (json!({"pattern": "rndwr", "fsync_every": 1, "files": 1}), "fsync"),
+        (json!({"pattern": "rndwr", "fsync_every": 1}), ""),
+        (json!({"pattern": "rndrd"}), ""),
+        (json!({"pattern": "rndrd", "flags": ["direct"], "rate": 10_000}), ""),
+    ] {
+        assert_eq!(ceilings(disk.path(), keys.clone()), expected, "{keys}");
+    }
+    assert_eq!(
+        ceilings(memory.path(), json!({"pattern": "seqrewr", "fsync_all": true})),
+        "",
+        "memory is no device"
+    );
+}
+
+/// Runs the program as another program starts it.
+fn started_by(words: &[&str], place: &Place, arguments: &[&str]) -> Output {
+    let program = place.command(arguments);
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).arg(program.get_program()).args(program.get_args()).stdin(Stdio::null());
+    command.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.output().unwrap()
+}
+
+/// A place for files on a disk, and the arguments of a short load there.
+fn ad_hoc(keys: &[&'static str]) -> (TempDir, Place, Vec<&'static str>) {
+    let disk = on_disk();
+    let place = Place::new(&format!("[target.files]\npath = \"{}/files\"\n", disk.path().display()));
+    let mut arguments =
+        vec!["run", "-w", "fileio", "target=files", "time=0s", "operations=100", "warm_up=0s"];
+    arguments.extend(keys);
+    (disk, place, arguments)
+}
+
+#[test]
+fn a_low_limit_of_open_files_is_raised_and_one_that_cannot_be_is_named() {
+    let (_disk, place, arguments) = ad_hoc(&["files=700", "total=700KiB", "block_size=1KiB"]);
+    let limited = |soft: &str, hard: &str| {
+        let script = format!("ulimit -Sn {soft} && ulimit -Hn {hard} && exec \"$@\"");
+        started_by(&["sh", "-c", &script, "sh"], &place, &arguments)
+    };
+    let raised = limited("256", "2000");
+    assert!(raised.status.success(), "{}", words(&raised));
+    let refused = words(&limited("256", "512"));
+    for expected in ["700 files cannot be open at once", "may have 512", "raise LimitNOFILE"] {
+        assert!(refused.contains(expected), "{refused}");
+    }
+}
+
+/// Takes io_uring away from the program that it starts: a seccomp filter that answers EPERM to io_uring_setup, whose
+/// number is the same on every architecture. The numbers of prctl and seccomp are not.
+const WITHOUT_URING: &str = r#"
+    my ($prctl, $seccomp) = (shift, shift);
+    my @filter = (pack("SCCL", 0x20, 0, 0, 0), pack("SCCL", 0x15, 0, 1, 425), pack("SCCL", 0x06, 0, 0, 0x00050001),
+        pack("SCCL", 0x06, 0, 0, 0x7fff0000));
+    my $program = pack("Sx![p]P", scalar @filter, join("", @filter));
+    syscall($prctl, 38, 1, 0, 0, 0) == 0 or die "prctl: $!";
+    syscall($seccomp, 1, 0, $program) == 0 or die "seccomp: $!";
+    exec @ARGV or die "exec: $!";
+"#;
+
+#[test]
+fn io_uring_that_is_forbidden_fails_in_words_and_nothing_is_measured_by_another_way() {
+    let (prctl, seccomp) = match std::env::consts::ARCH {
+        "x86_64" => ("157", "317"),
+        "aarch64" => ("167", "277"),
+        _ => return common::skip("the numbers of the system calls of this architecture"),
+    };
+    if Command::new("perl").arg("-v").output().is_err() {
+        return common::skip("perl");
+    }
+    let keys =
+        ["io=uring", "mode=native", "pattern=rndrd", "files=1", "total=1MiB", "depth=4", "--output", "json"];
+    let (_disk, place, arguments) = ad_hoc(&keys);
+    let output = started_by(&["perl", "-e", WITHOUT_URING, prctl, seccomp], &place, &arguments);
+    assert_eq!(output.status.code(), Some(1), "{}", words(&output));
+    let run: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let case = &run["cases"][0];
+    let said = case["failure"]["message"].as_str().unwrap();
+    assert!(said.contains("a seccomp filter or the kernel forbids it; set io = \"async\""), "{said}");
+    assert!(case.get("throughput").is_none(), "{case}");
+}
+
+#[test]
+fn more_queued_requests_than_the_kernel_has_room_for_are_refused_in_words() {
+    let room: u32 = fs::read_to_string("/proc/sys/fs/aio-max-nr").unwrap().trim().parse().unwrap();
+    let place = on_disk();
+    let mut at = directory(place.path());
+    let threads = room / 4096 + 1;
+    if threads > 500 {
+        return common::skip("a limit of queued requests that can be reached");
+    }
+    let keys =
+        json!({"io": "async", "depth": 4096, "threads": threads, "block_size": "512B", "pattern": "rndrd"});
+    let error = drive(&mut at, &keys, &mut |_| ()).unwrap_err().to_string();
+    assert!(error.contains("no Linux AIO for 4096 requests: raise fs.aio-max-nr"), "{error}");
 }
 
 /// Finds fault with a configuration whose target `files` is at a path.

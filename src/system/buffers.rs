@@ -32,6 +32,7 @@ impl Aligned {
 pub(crate) struct Buffers {
     buffers: Vec<Aligned>,
     busy: Vec<bool>,
+    under_way: usize,
     length: usize,
 }
 
@@ -41,6 +42,7 @@ impl Buffers {
         Buffers {
             buffers: (0..count).map(|_| Aligned::new(length)).collect(),
             busy: vec![false; depth],
+            under_way: 0,
             length,
         }
     }
@@ -52,7 +54,7 @@ impl Buffers {
 
     /// How many slots are under way.
     pub(super) fn under_way(&self) -> usize {
-        self.busy.iter().filter(|busy| **busy).count()
+        self.under_way
     }
 
     /// The data of a slot that is free; of a shared buffer only while all are.
@@ -74,13 +76,14 @@ impl Buffers {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         };
         *busy = true;
+        self.under_way += 1;
         Ok(buffer.bytes().as_mut_ptr())
     }
 
     /// The kernel has done with a slot.
     pub(super) fn free(&mut self, slot: usize) {
         if let Some(busy) = self.busy.get_mut(slot) {
-            *busy = false;
+            self.under_way -= usize::from(std::mem::take(busy));
         }
     }
 

@@ -18,15 +18,16 @@ use nix::fcntl::{FallocateFlags, OFlag, fallocate};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::process::make_room_for_files;
 use crate::units::Bytes;
 
-pub use place::{Unfit, free_bytes, look_at, refuses_direct};
+pub use place::{Unfit, facts_of, free_bytes, look_at, refuses_direct};
 
 /// With less than this free on its filesystem, files are not made, and a load that has files ends.
 pub const LEAST_FREE: Bytes = Bytes::from_mib(512);
 
-/// Bytes written at once when files are filled.
-const CHUNK: usize = 1 << 20;
+/// The most bytes that are written at once when files are filled.
+const CHUNK: u64 = 1 << 20;
 
 /// What the configuration says of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +49,9 @@ pub struct FileSpec {
     pub size: u64,
     /// Names what they hold; `None` is nothing yet: the load makes them grow.
     pub content: Option<String>,
+    /// Bytes written at once when they are filled. The kernel keeps what was written together in pages that belong
+    /// together, and reads and writes of them later are the faster the larger those are.
+    pub piece: u64,
     /// Whether they get all their blocks before they are filled, so that a mapped page always has one.
     pub allocate: bool,
 }
@@ -103,11 +107,11 @@ impl Directory {
         }
         self.made = None;
         self.check_space(spec)?;
+        make_room_for_files(u64::from(spec.count)).with_context(|| self.not_made())?;
         let mut files = Vec::new();
         let mut done = 0;
         for number in 0..spec.count {
-            let file = create(&self.options.path)
-                .with_context(|| format!("no file was made in {}", self.options.path.display()))?;
+            let file = create(&self.options.path).with_context(|| self.not_made())?;
             self.fill(&file, number, spec, fill, &mut |bytes| {
                 done += bytes;
                 told(done);
@@ -116,6 +120,10 @@ impl Directory {
         }
         self.made = Some((spec.clone(), files));
         Ok(())
+    }
+
+    fn not_made(&self) -> String {
+        format!("no file was made in {}", self.options.path.display())
     }
 
     fn check_space(&self, spec: &FileSpec) -> Result<()> {
@@ -153,10 +161,11 @@ impl Directory {
         if spec.content.is_none() {
             return Ok(());
         }
-        let mut chunk = vec![0; CHUNK];
+        let piece = spec.piece.clamp(1, CHUNK);
+        let mut chunk = vec![0; piece as usize];
         let mut at = 0;
         while at < spec.size {
-            let length = usize::try_from(spec.size - at).unwrap_or(CHUNK).min(CHUNK);
+            let length = (spec.size - at).min(piece) as usize;
             ensure!(fill(number, at, &mut chunk[..length]), "stopped while files were filled");
             file.write_all_at(&chunk[..length], at).with_context(what)?;
             at += length as u64;
@@ -188,8 +197,9 @@ impl Files {
     ///
     /// # Errors
     /// When the kernel or the filesystem refuses.
-    pub fn open(&self, flags: i32) -> io::Result<Vec<File>> {
-        self.files.iter().map(|file| opened(flags).open(file)).collect()
+    pub fn open(&self, flags: i32) -> Result<Vec<File>> {
+        make_room_for_files(self.files.len() as u64)?;
+        self.files.iter().map(|file| Ok(opened(flags).open(file)?)).collect()
     }
 }
 
@@ -226,7 +236,7 @@ mod tests {
     use super::*;
 
     fn spec(count: u32, size: u64, content: &str) -> FileSpec {
-        FileSpec { count, size, content: Some(content.to_owned()), allocate: true }
+        FileSpec { count, size, content: Some(content.to_owned()), piece: CHUNK, allocate: true }
     }
 
     fn opened(max_size: Bytes) -> (tempfile::TempDir, Directory) {

@@ -14,6 +14,7 @@ use super::requests::{Move, Request, Requests};
 use crate::driver::random::Random;
 use crate::driver::{Deferred, ErrorCode, Failed, Tally, Worker};
 use crate::system::{Aio, Aligned, Buffers, Completion, MappedFile, Queue, Transfer, Uring};
+use crate::workloads::books::{Books, Ledger};
 
 /// The kinds of operations, by their places in what is told of them.
 pub(super) const KINDS: &[&str] = &["read", "write", "fsync"];
@@ -29,6 +30,7 @@ pub(super) struct Shared<'a> {
     /// The files in memory, when they are mapped.
     pub(super) mappings: Vec<MappedFile>,
     pub(super) requests: Requests<'a>,
+    pub(super) ledger: Ledger,
 }
 
 /// How a client reads and writes.
@@ -59,6 +61,8 @@ struct UnderWay {
 pub(super) struct Client<'a> {
     shared: &'a Shared<'a>,
     engine: Engine,
+    /// In compatible mode: beside a block from memory they take a good part of the time.
+    books: Option<Books<'a>>,
 }
 
 impl<'a> Client<'a> {
@@ -73,7 +77,9 @@ impl<'a> Client<'a> {
                 blocks::fill_random(bytes, shared.seed ^ u64::from(client) << 32, slot);
             });
         }
-        Ok(Client { shared, engine })
+        let mut random = Random::for_operation(shared.seed, u64::from(client));
+        let books = (!shared.job.native).then(|| shared.ledger.books(&mut random));
+        Ok(Client { shared, engine, books })
     }
 
     /// The next request; ends others, or lets other clients end theirs, until there is one.
@@ -88,6 +94,23 @@ impl<'a> Client<'a> {
                 _ => std::thread::yield_now(),
             }
         }
+    }
+
+    fn transfer(&mut self, request: Move, operation: u64, tally: &mut Tally) -> Result<(), Failed> {
+        match &mut self.engine {
+            Engine::Single(buffer) => {
+                let began = tally.begin();
+                let bytes = &mut buffer.bytes()[..request.length as usize];
+                self.shared.do_now(&request, bytes, operation)?;
+                self.shared.count(&request, tally);
+                tally.done(kind(&request), began);
+            }
+            Engine::Queued(queued) => queued.submit(self.shared, request, operation, tally)?,
+        }
+        if request.write && self.shared.job.fsync_all {
+            self.sync(request.file, tally)?;
+        }
+        Ok(())
     }
 
     fn sync(&self, file: u32, tally: &mut Tally) -> Result<(), Failed> {
@@ -107,24 +130,18 @@ impl<'a> Client<'a> {
 
 impl Worker for Client<'_> {
     fn step(&mut self, operation: u64, tally: &mut Tally) -> Result<(), Failed> {
-        let request = match self.next(operation, tally)? {
-            Request::Sync(file) => return self.sync(file, tally),
-            Request::Move(request) => request,
-        };
-        match &mut self.engine {
-            Engine::Single(buffer) => {
-                let began = tally.begin();
-                let bytes = &mut buffer.bytes()[..request.length as usize];
-                self.shared.do_now(&request, bytes, operation)?;
-                self.shared.count(&request, tally);
-                tally.done(kind(&request), began);
-            }
-            Engine::Queued(queued) => queued.submit(self.shared, request, operation, tally)?,
+        let request = self.next(operation, tally)?;
+        self.books.iter().for_each(Books::pass);
+        match request {
+            Request::Sync(file) => self.sync(file, tally)?,
+            Request::Move(request) => self.transfer(request, operation, tally)?,
         }
-        if request.write && self.shared.job.fsync_all {
-            self.sync(request.file, tally)?;
-        }
+        self.books.iter().for_each(Books::pass);
         Ok(())
+    }
+
+    fn between(&mut self) {
+        self.books.iter_mut().for_each(Books::keep);
     }
 
     /// Waits for what is under way, and syncs all files at the end, each client for itself as in sysbench.
@@ -162,11 +179,11 @@ impl Queued {
         let shared = !job.native && !job.validate;
         let buffers = Buffers::new(depth, length, shared);
         let queue: Box<dyn Queue> = match job.io {
-            Io::Uring => Box::new(Uring::new(buffers).context(
-                "no io_uring: the kernel, kernel.io_uring_disabled or a seccomp filter forbids it; set io = \"async\"",
-            )?),
+            Io::Uring => Box::new(Uring::new(buffers).map_err(|error| no_uring(depth, error))?),
             _ => Box::new(Aio::new(buffers).with_context(|| {
-                format!("no Linux AIO for {depth} requests: raise fs.aio-max-nr, or lower `depth` or `threads`")
+                format!(
+                    "no Linux AIO for {depth} requests: raise fs.aio-max-nr, or lower `depth` or `threads`"
+                )
             })?),
         };
         Ok(Queued {
@@ -236,6 +253,17 @@ impl Queued {
         }
         Ok(())
     }
+}
+
+/// Why there is no io_uring, and what to do: it is forbidden for good, or there is too little of something.
+fn no_uring(depth: usize, error: io::Error) -> anyhow::Error {
+    let why = match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported => {
+            "no io_uring: kernel.io_uring_disabled, a seccomp filter or the kernel forbids it; set io = \"async\"".to_owned()
+        }
+        _ => format!("no io_uring for {depth} requests: lower `depth` or `threads`, or set io = \"async\""),
+    };
+    anyhow::Error::new(error).context(why)
 }
 
 impl Shared<'_> {
@@ -347,7 +375,14 @@ mod tests {
                 _ => Vec::new(),
             };
             let requests = Requests::new(&job);
-            let shared = Shared { job: &job, seed: 1, files: vec![file], mappings, requests };
+            let shared = Shared {
+                job: &job,
+                seed: 1,
+                files: vec![file],
+                mappings,
+                requests,
+                ledger: Ledger::default(),
+            };
             let mut client = Client::new(&shared, 0).unwrap();
             let mut tally = Tally::default();
             let mut all = (0..16).try_for_each(|number| client.step(number, &mut tally));

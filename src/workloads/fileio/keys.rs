@@ -85,8 +85,7 @@ pub(super) enum Preset {
     Sequential,
 }
 
-/// Flags that files are opened with, written `direct+dsync`; the comma of sysbench makes a list in a configuration's
-/// command line, but is read too.
+/// Flags that files are opened with: a list of words, or one text with `+` or the comma of sysbench between them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Flags(BTreeSet<&'static str>);
 
@@ -100,6 +99,11 @@ impl Flags {
 
     pub(super) fn is_direct(&self) -> bool {
         self.0.contains("direct")
+    }
+
+    /// Whether a write has reached the disk when it ends.
+    pub(super) fn are_durable(&self) -> bool {
+        self.0.contains("dsync") || self.0.contains("sync")
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -119,12 +123,19 @@ impl FromStr for Flags {
         let words = text.split(['+', ',']).map(str::trim).filter(|word| !word.is_empty());
         let known = |word: &str| FLAGS.iter().find(|(name, _)| *name == word).map(|(name, _)| *name);
         let flags = words.map(|word| {
-            known(word).ok_or_else(|| {
-                format!("`{word}` is not a flag: write sync, dsync, direct, or several as direct+dsync")
-            })
+            known(word)
+                .ok_or_else(|| format!("`{word}` is not a flag: write a list of sync, dsync and direct"))
         });
         flags.collect::<Result<_, _>>().map(Flags)
     }
+}
+
+/// As the configuration holds them.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a list of sync, dsync and direct")]
+enum Written {
+    List(Vec<String>),
+    Text(String),
 }
 
 impl fmt::Display for Flags {
@@ -135,13 +146,17 @@ impl fmt::Display for Flags {
 
 impl Serialize for Flags {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.collect_seq(&self.0)
     }
 }
 
 impl<'de> Deserialize<'de> for Flags {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Flags, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+        let text = match Written::deserialize(deserializer)? {
+            Written::List(words) => words.join("+"),
+            Written::Text(text) => text,
+        };
+        text.parse().map_err(de::Error::custom)
     }
 }
 
@@ -176,7 +191,7 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         name: "flags",
-        meaning: "files are opened with: sync, dsync, direct, or several as direct+dsync",
+        meaning: "files are opened with: a list of sync, dsync, direct; a list of lists makes a case of each",
         peer: "--file-extra-flags",
     },
     Key {
@@ -203,17 +218,27 @@ pub(super) const KEYS: &[Key] = &[
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn flags_are_read_as_sysbench_writes_them() {
-        let flags: Flags = "direct, sync".parse().unwrap();
-        assert_eq!(
-            (flags.to_string(), flags.bits()),
-            ("direct+sync".to_owned(), libc::O_DIRECT | libc::O_SYNC)
-        );
-        assert_eq!(Flags::default().bits(), 0);
-        let error = "sink".parse::<Flags>().unwrap_err();
-        assert_eq!(error, "`sink` is not a flag: write sync, dsync, direct, or several as direct+dsync");
+    fn flags_are_a_list_or_what_sysbench_writes() {
+        let read =
+            |value: serde_json::Value| serde_json::from_value::<Flags>(value).map_err(|e| e.to_string());
+        for written in [json!(["sync", "direct"]), json!("direct, sync"), json!("sync+direct")] {
+            let flags = read(written).unwrap();
+            assert_eq!(
+                (flags.to_string().as_str(), flags.bits()),
+                ("direct+sync", libc::O_DIRECT | libc::O_SYNC)
+            );
+            assert_eq!(serde_json::to_value(&flags).unwrap(), json!(["direct", "sync"]));
+        }
+        for none in [json!([]), json!("")] {
+            assert_eq!(read(none).map(|flags| flags.bits()), Ok(0));
+        }
+        let expected = "`sink` is not a flag: write a list of sync, dsync and direct";
+        assert_eq!(read(json!(["sink"])), Err(expected.to_owned()));
+        assert!(read(json!(3)).unwrap_err().contains("a list of sync, dsync and direct"));
     }
 }

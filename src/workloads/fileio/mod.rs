@@ -5,6 +5,7 @@
 //! with their real times, and each kind has a distribution of its own.
 
 mod blocks;
+mod ceilings;
 mod client;
 mod keys;
 mod options;
@@ -23,6 +24,7 @@ use crate::system::{Aligned, MappedFile};
 use crate::target::{FileSpec, Files, LEAST_FREE, Prepared, Way, free_bytes, refuses_direct};
 use crate::units::Bytes;
 
+use super::books::Ledger;
 use super::{Common, Kind, NO_SPACE, Needs, Workload, defaults_of, take};
 use client::{Client, KINDS, Shared};
 use keys::{Io, KEYS, Pattern};
@@ -111,7 +113,11 @@ impl Workload for FileIo {
         let kinds = Kinds { names: KINDS, timed: self.job.native };
         let plan = Plan { kinds, ..self.plan() };
         let driven = drive(&plan, stop, |client| Client::new(&shared, client), &mut watch);
-        driven.map_err(|error| as_of_files(error, low))
+        let mut result = driven.map_err(|error| as_of_files(error, low))?;
+        if refuses_direct(&files.directory).is_none() {
+            result.ceilings = ceilings::of_device(&self.job, &result);
+        }
+        Ok(result)
     }
 }
 
@@ -126,7 +132,9 @@ impl FileIo {
             _ => Some("zeros".to_owned()),
         };
         let allocate = job.io == Io::Mmap || content.is_some();
-        FileSpec { count: job.files, size: job.file_size, content, allocate }
+        // sysbench writes its files block by block.
+        let piece = if job.native { u64::MAX } else { job.block };
+        FileSpec { count: job.files, size: job.file_size, content, piece, allocate }
     }
 
     /// Fills a part of a file that is whole blocks from its begin.
@@ -158,7 +166,14 @@ impl FileIo {
                 mappings.push(MappedFile::new(file, size).with_context(what)?);
             }
         }
-        Ok(Shared { job, seed: self.common.seed, files: opened, mappings, requests: Requests::new(job) })
+        Ok(Shared {
+            job,
+            seed: self.common.seed,
+            files: opened,
+            mappings,
+            requests: Requests::new(job),
+            ledger: Ledger::default(),
+        })
     }
 }
 

@@ -209,7 +209,7 @@ impl Options {
         }
         if self.io.is_queued() && native && self.fsync_all {
             let problem = "a sync after each write leaves nothing to queue".to_owned();
-            return wrong("fsync_all", problem, "set io = \"sync\", or flags = \"dsync\" instead");
+            return wrong("fsync_all", problem, "set io = \"sync\", or flags = [\"dsync\"] instead");
         }
         if self.io.is_queued() && native && common.rate > 0.0 {
             let problem = "requests that end between two intended starts would be seen too late".to_owned();
@@ -240,6 +240,11 @@ impl Options {
 }
 
 impl Job {
+    /// Whether a sync never finds its file clean.
+    pub(super) fn syncs_each_write(&self) -> bool {
+        self.fsync_all || (self.fsync_every == 1 && self.files == 1)
+    }
+
     fn check_requests(&self, common: &Common) -> Result<(), ParameterError> {
         let request = Bytes::new(self.request);
         if self.request > self.file_size.min(*BLOCKS.end()) {
@@ -322,10 +327,12 @@ mod tests {
             ("merged_requests", json!({"merged_requests": 2000, "pattern": "seqrd"})),
             ("io", json!({"io": "uring"})),
             ("io", json!({"io": "libaio"})),
-            ("flags", json!({"flags": "noatime"})),
-            ("flags", json!({"io": "mmap", "flags": "direct"})),
-            ("flags", json!({"flags": "direct", "block_size": "700B"})),
-            ("flags", json!({"flags": "direct", "files": 3})),
+            ("flags", json!({"flags": ["noatime"]})),
+            ("flags", json!({"flags": ["direct", 7]})),
+            ("flags", json!({"flags": true})),
+            ("flags", json!({"io": "mmap", "flags": ["direct"]})),
+            ("flags", json!({"flags": ["direct"], "block_size": "700B"})),
+            ("flags", json!({"flags": ["direct"], "files": 3})),
             ("fsync_all", json!({"io": "async", "mode": "native", "fsync_all": true})),
             ("rate", json!({"io": "async", "mode": "native", "rate": 5})),
             ("fill", json!({"validate": true, "fill": "zeros"})),
