@@ -7,6 +7,7 @@
 //!    http, export, schedule   who may ask; what Prometheus gets; when suites start
 //!      run                    the life of a run, in three processes
 //!        workloads            what one operation of each kind of load is
+//!        observe              servers that exist, asked all the time
 //!          driver, target     the hot loop; where SQL goes
 //!  config  sample  inventory  store  analysis   leaves: they know nobody above them
 //!  record  units  text  exit  journal   the vocabulary that all share
@@ -26,6 +27,7 @@ pub mod export;
 pub mod http;
 pub mod inventory;
 pub mod journal;
+pub mod observe;
 mod process;
 pub mod record;
 pub mod run;

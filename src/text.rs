@@ -16,6 +16,13 @@ pub fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
+/// Eight digits that stand for a text and change when it does: FNV-1a.
+pub fn digest(text: &str) -> String {
+    let hash =
+        text.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    format!("{hash:08x}")
+}
+
 /// A value, or `–` where there is none.
 pub fn or_dash<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), show)

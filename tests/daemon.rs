@@ -5,7 +5,9 @@ mod common;
 
 use std::time::{Duration, Instant};
 
+use benchd::store::Reader;
 use common::program::{Place, children, is_alive, words};
+use common::{Flavour, Server};
 use nix::sys::signal::Signal;
 
 /// A suite of one short case that needs nothing.
@@ -322,4 +324,46 @@ fn run_now_shows_the_results_in_the_foreground() {
 /// Ids of the load processes of a daemon: children of its workers.
 fn grandchildren(pid: u32) -> Vec<u32> {
     children(pid).into_iter().flat_map(children).collect()
+}
+
+#[test]
+fn a_run_on_a_server_keeps_what_the_server_did_meanwhile() {
+    if Flavour::MariaDb.program().is_none() {
+        return;
+    }
+    let server = Server::start(Flavour::MariaDb, &[]);
+    let place = Place::new(&format!(
+        r#"
+[target.main]
+kind = "server"
+socket = "{}"
+user = "root"
+role = "standalone"
+writes = true
+accept_excess_privileges = true
+[suite.db]
+profile = "lab"
+[[suite.db.benchmark]]
+workload = "oltp_point_select"
+target = "main"
+table_size = 100
+warm_up = "0s"
+time = "3s"
+"#,
+        server.socket().display()
+    ));
+    let daemon = place.serve();
+    let id = daemon.trigger(r#"{"suite":"db"}"#);
+    daemon.follow(&id);
+    let record = daemon.record_to_come(&id);
+    assert_eq!(record["outcome"], "finished", "{record}");
+    let reader = Reader::open(&place.path("benchd.db")).unwrap();
+    let series = reader.series(id.parse().unwrap(), 0, &["database.questions", "cpu"]).unwrap();
+    let of = |name: &str| &series.iter().find(|column| column.name == name).unwrap().values;
+    // Asked each second although the interval is ten of them.
+    assert!(of("database.questions").len() >= 2, "{series:?}");
+    let most = of("database.questions").iter().copied().fold(0.0, f64::max);
+    let measured = record["cases"][0]["throughput"]["per_second"].as_f64().unwrap();
+    assert!(most > measured / 2.0, "{most} questions/s, {measured} measured");
+    assert!(!of("cpu").is_empty());
 }

@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use common::program::{PATIENCE, Place, words};
+use common::{Flavour, Server};
 use serde_json::Value;
 
 const SHORT: &str = r#"
@@ -39,8 +40,21 @@ fn program(name: &str) -> Option<PathBuf> {
 #[test]
 fn promtool_has_nothing_to_say_about_the_metrics() {
     let Some(promtool) = program("promtool") else { return };
-    let place = Place::new(SHORT);
+    let servers: Vec<Server> =
+        Flavour::present().into_iter().map(|flavour| Server::start(flavour, &[])).collect();
+    let target = |(number, server): (usize, &Server)| {
+        let socket = server.socket();
+        format!(
+            "[target.server{number}]\nkind = \"server\"\nuser = \"root\"\nsocket = \"{}\"\n",
+            socket.display()
+        )
+    };
+    let targets: String = servers.iter().enumerate().map(target).collect();
+    let place = Place::new(&format!("{targets}{SHORT}"));
     let daemon = place.serve();
+    for number in 0..servers.len() {
+        daemon.metric_to_come(&format!("benchd_mysql_uptime_seconds{{target=\"server{number}\"}}"));
+    }
     daemon.follow(&daemon.trigger(r#"{"suite":"short"}"#));
     daemon.metric_to_come("benchd_last_run_success{suite=\"short\"}");
     let mut check = Command::new(promtool);

@@ -9,6 +9,8 @@ mod client;
 mod load_connection;
 #[path = "target/login.rs"]
 mod login;
+#[path = "target/observe.rs"]
+mod observe;
 #[path = "target/owned.rs"]
 mod owned;
 #[path = "target/scratch.rs"]

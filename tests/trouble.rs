@@ -8,8 +8,9 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use common::program::{Daemon, Place, children, is_alive, words};
+use common::program::{Daemon, PATIENCE, Place, children, is_alive, words};
 use common::{Flavour, Server};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid};
@@ -383,6 +384,70 @@ fn a_port_in_use_is_named() {
     let output = place.run(&["serve"]);
     assert_eq!(output.status.code(), Some(1), "{}", words(&output));
     assert!(words(&output).contains(&port.to_string()), "{}", words(&output));
+}
+
+/// A server target that the daemon asks every second.
+fn observed(server: &Server, user: &str) -> String {
+    let socket = server.socket();
+    format!(
+        "sample.database_interval = \"1s\"\n[target.main]\nkind = \"server\"\nuser = \"{user}\"\nsocket = \"{}\"\n",
+        socket.display()
+    )
+}
+
+#[test]
+fn a_frozen_server_takes_its_metrics_along_and_delays_no_scrape() {
+    for flavour in Flavour::present() {
+        let server = Server::start(flavour, &[]);
+        let place = Place::new(&observed(&server, "root"));
+        let mut daemon = place.serve();
+        daemon.metric_to_come("benchd_mysql_uptime_seconds{target=\"main\"}");
+        server.freeze();
+        let (began, mut slowest) = (Instant::now(), Duration::ZERO);
+        while daemon.metric("benchd_mysql_up{target=\"main\"}") != Some(0.0) {
+            let asked = Instant::now();
+            assert_eq!((daemon.get("/metrics").status, daemon.get("/-/healthy").status), (200, 200));
+            slowest = slowest.max(asked.elapsed());
+            assert!(began.elapsed() < PATIENCE, "still up");
+        }
+        assert!(slowest < Duration::from_secs(2), "{flavour:?}: a scrape took {slowest:?}");
+        let metrics = daemon.metrics();
+        let about: Vec<&str> = metrics.lines().filter(|line| line.starts_with("benchd_mysql_")).collect();
+        assert_eq!(about, ["benchd_mysql_up{target=\"main\"} 0"]);
+        assert_eq!(daemon.metric("benchd_collector_success{collector=\"database\"}"), Some(0.0));
+        daemon.wait_for("target main is not observed: ").unwrap();
+        server.thaw();
+        daemon.wait_for("target main: the server answers again").unwrap();
+        daemon.metric_to_come("benchd_mysql_uptime_seconds{target=\"main\"}");
+        // Frozen again, it does not hold up the end.
+        server.freeze();
+        let (status, said) = daemon.end(Signal::SIGTERM);
+        assert!(status.success(), "{said}");
+        server.thaw();
+    }
+}
+
+#[test]
+fn what_an_account_may_not_see_is_said_once_and_absent() {
+    for flavour in Flavour::present() {
+        let server = Server::start(flavour, &[]);
+        server.setup(&["CREATE USER 'benchd'@'localhost'"]);
+        let place = Place::new(&observed(&server, "benchd"));
+        let mut daemon = place.serve();
+        let said = daemon.wait_for("the state of replication cannot be seen").unwrap();
+        assert!(said.contains("target main: ") && said.contains("grant REPLICATION CLIENT"), "{said}");
+        // Several questions later.
+        let asked = "benchd_mysql_questions_total{target=\"main\"}";
+        let first = daemon.metric_to_come(asked);
+        let began = Instant::now();
+        while daemon.metric(asked).is_none_or(|questions| questions < first + 8.0) {
+            assert!(began.elapsed() < PATIENCE, "not asked again");
+        }
+        assert_eq!(daemon.metric("benchd_mysql_up{target=\"main\"}"), Some(1.0));
+        assert_eq!(daemon.metric("benchd_mysql_replicas{target=\"main\"}"), None);
+        let (_, said) = daemon.end(Signal::SIGTERM);
+        assert_eq!(said.matches("cannot be seen").count(), 2, "{flavour:?}: {said}");
+    }
 }
 
 #[test]

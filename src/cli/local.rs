@@ -29,7 +29,8 @@ fn writable(path: &Path) -> bool {
 pub(crate) fn runner(config: &Config) -> Result<Runner> {
     let path = store_path(config)?;
     let store = daemon::open_store(&path, config)?;
-    Ok(daemon::runner(&path, store, daemon::start_sampler(config)?, &HostFacts::read()))
+    let observer = daemon::start_observer(config, &store)?;
+    Ok(daemon::runner(&path, store, daemon::start_sampler(config)?, observer, &HostFacts::read()))
 }
 
 /// Path of a store that a user without a daemon writes.

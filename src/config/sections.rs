@@ -328,6 +328,8 @@ pub struct Sample {
     pub filesystems: Vec<PathBuf>,
     /// Time between two looks at the filesystems.
     pub filesystem_interval: Span,
+    /// Time between two questions to a target that is a server; every second while a run uses it.
+    pub database_interval: Span,
     /// A collector that takes longer serves its last values and counts as failed.
     pub deadline: Span,
 }
@@ -345,6 +347,7 @@ impl Default for Sample {
             link_speed: BTreeMap::new(),
             filesystems: Vec::new(),
             filesystem_interval: Span::from_secs(30),
+            database_interval: Span::from_secs(10),
             deadline: Span::from_millis(500),
         }
     }
@@ -364,8 +367,9 @@ impl Sample {
         sample.network.set("network", &mut section);
         section.set("link_speed", &mut sample.link_speed);
         section.set("filesystems", &mut sample.filesystems);
-        let minutes = between(Span::from_secs(1), Span::from_secs(3600));
-        section.check("filesystem_interval", &mut sample.filesystem_interval, minutes);
+        let minutes = || between(Span::from_secs(1), Span::from_secs(3600));
+        section.check("filesystem_interval", &mut sample.filesystem_interval, minutes());
+        section.check("database_interval", &mut sample.database_interval, minutes());
         section.check("deadline", &mut sample.deadline, between(Span::from_millis(10), longest));
         section.end();
         sample

@@ -24,6 +24,7 @@ use crate::export::Build;
 use crate::http::{NextRuns, ReloadRequest, Server, Services, SocketOptions};
 use crate::inventory::{self, Filesystems, Hardware, HostFacts};
 use crate::journal::{self, Sink};
+use crate::observe::Observer;
 use crate::run::Runner;
 use crate::sample::Sampler;
 use crate::store::Store;
@@ -33,7 +34,7 @@ use scheduler::Scheduler;
 
 pub(crate) use configuration::cpus;
 pub use configuration::load;
-pub(crate) use parts::{open_store, runner, start_sampler};
+pub(crate) use parts::{open_store, runner, start_observer, start_sampler};
 pub use scheduler::check_schedules;
 pub(crate) use settings::state_directory;
 pub use signals::{EndSignal, end_signal};
@@ -44,6 +45,8 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(60);
 const HTTP_LIMIT: Duration = Duration::from_secs(3);
 /// Results that the store could not write yet may take so long at the end.
 const FLUSH_LIMIT: Duration = Duration::from_secs(10);
+/// Taking leave of the servers that are observed may take so long at the end.
+const LEAVE_LIMIT: Duration = Duration::from_millis(500);
 /// Reload requests that may wait.
 const WAITING_RELOADS: usize = 8;
 /// From one reading of the facts of disks and network cards to the next.
@@ -65,6 +68,7 @@ struct Daemon {
     store: Store,
     sampler: Arc<Sampler>,
     filesystems: Arc<Mutex<Filesystems>>,
+    observer: Arc<Observer>,
     runner: Runner,
     server: Server,
     next_runs: NextRuns,
@@ -110,7 +114,9 @@ impl Daemon {
         }
         let sampler = start_sampler(&config)?;
         let facts = HostFacts::read();
-        let runner = runner(&config.store.path, store.clone(), Arc::clone(&sampler), &facts);
+        let observer = start_observer(&config, &store)?;
+        let runner =
+            runner(&config.store.path, store.clone(), Arc::clone(&sampler), Arc::clone(&observer), &facts);
         let last_seen = last_seen(&store)?;
         let (ready, is_ready) = watch::channel(Err("starting".to_owned()));
         let (reload, reloads) = mpsc::channel(WAITING_RELOADS);
@@ -128,6 +134,7 @@ impl Daemon {
             runner: runner.clone(),
             store: store.clone(),
             sampler: Arc::clone(&sampler),
+            observer: Arc::clone(&observer),
             filesystems: Arc::clone(&filesystems),
             hardware: watch_hardware(),
             next_runs: Arc::clone(&next_runs),
@@ -148,6 +155,7 @@ impl Daemon {
             store,
             sampler,
             filesystems,
+            observer,
             runner,
             server,
             next_runs,
@@ -212,6 +220,10 @@ impl Daemon {
         {
             log::error!("listening where it did before: {error:#}");
         }
+        let observed = settings::observer_settings(&after, self.store.identity());
+        if let Err(error) = self.observer.configure(&observed) {
+            log::error!("not every server is observed: {error:#}");
+        }
         let mut filesystems = self.filesystems.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) =
             filesystems.configure(&settings::filesystems(&after), after.sample.filesystem_interval)
@@ -236,7 +248,9 @@ impl Daemon {
         if !self.server.stop(HTTP_LIMIT).await {
             log::warn!("some requests did not end within {} s", HTTP_LIMIT.as_secs());
         }
-        let store = self.store.clone();
+        let (store, observer) = (self.store.clone(), self.observer);
+        // A server that hangs is not waited for.
+        let _ = tokio::task::spawn_blocking(move || observer.stop(LEAVE_LIMIT)).await;
         let written = tokio::task::spawn_blocking(move || store.flush(FLUSH_LIMIT)).await.unwrap_or(false);
         if !written {
             log::error!(

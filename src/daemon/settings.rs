@@ -3,9 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use uuid::Uuid;
 
 use crate::config::{Config, Filter, Target};
-use crate::sample::{DeviceFilter, Settings};
+use crate::observe;
+use crate::run::server_access;
+use crate::sample::{DeviceFilter, Root, Settings};
 use crate::store::Limits;
 
 /// What the sampler is told.
@@ -22,6 +25,22 @@ pub(super) fn sampler_settings(config: &Config) -> Result<Settings> {
         network: filter(&sample.network)?,
         link_speed: sample.link_speed.clone(),
     })
+}
+
+/// What of the servers is asked, and how.
+pub(super) fn observer_settings(config: &Config, daemon: Uuid) -> observe::Settings {
+    let servers = config.targets.iter().filter_map(|(name, target)| match target {
+        Target::Server(server) => Some((name.clone(), server.clone())),
+        Target::Scratch(_) | Target::Directory(_) => None,
+    });
+    observe::Settings {
+        targets: servers.collect(),
+        access: server_access,
+        daemon,
+        sys: Root::default().sys,
+        interval: config.sample.database_interval,
+        peak_windows: config.sample.peak_windows.clone(),
+    }
 }
 
 /// What the store is told.

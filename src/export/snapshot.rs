@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::inventory::{Filesystem, Hardware};
+use crate::observe::Observed;
 use crate::record::{CaseRecord, Profile, RunRecord};
 use crate::run::{LeftOver, LiveCase, SuiteCounters};
 use crate::sample::{Peak, Sample, SelfProcess};
@@ -52,6 +53,8 @@ pub struct Snapshot {
     pub host: Option<Arc<Sample>>,
     /// The host's peaks and distributions, of the disks that are to have some.
     pub peaks: Vec<Peak>,
+    /// The servers that are targets, whether they answer or not.
+    pub servers: Vec<Observed>,
     /// With more CPUs than this, one set of series stands for all of them.
     pub per_cpu_limit: usize,
     /// Filesystems that hold data of a target, the store or `/`.

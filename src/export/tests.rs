@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::*;
 use crate::inventory::{CardFacts, DiskFacts, Filesystem, Hardware};
+use crate::observe::{About, Channel, Observed, ServerSample, Status, UnitUse, sample_of};
 use crate::record::{
     CaseRecord, CaseResult, Errors, Event, Failure, Generator, Interval, LIVE_BUCKETS_SECONDS, Load,
     LoadModel, Outcome, Percentiles, Profile, RunId, RunRecord, Stage, Statements, Steady, Trigger,
@@ -373,6 +374,38 @@ fn filesystem() -> Filesystem {
     }
 }
 
+/// A server that is a replica, a source too, and of every version.
+fn server(name: &str) -> Observed {
+    let about = About {
+        flavour: "mysql".to_owned(),
+        version: "8.4.6".to_owned(),
+        config: "51d07ab2".to_owned(),
+        max_connections: Some(151),
+        redo_capacity: Some(100 << 20),
+        ..About::default()
+    };
+    let sample = ServerSample {
+        about: Arc::new(about),
+        replicas: Some(2),
+        channels: Some(vec![Channel { lag: Some(3), runs: true }]),
+        role: Some("replica".parse().unwrap()),
+        unit: Some(UnitUse {
+            cpu_seconds: Some(2.5),
+            memory: Some(1 << 30),
+            read: Some(7),
+            written: Some(8),
+        }),
+        ..sample_of(0, Status::all(7))
+    };
+    Observed {
+        target: name.to_owned(),
+        sample: Some(Arc::new(sample)),
+        most_running: vec![(Span::from_secs(60), 9)],
+        answered: Some(at(0)),
+        took: Duration::from_millis(3),
+    }
+}
+
 /// A snapshot in which everything is present at once.
 fn full() -> Snapshot {
     let facts = [
@@ -421,6 +454,7 @@ fn full() -> Snapshot {
         load_cpu_seconds: 12.5,
         host: Some(Arc::new(host())),
         peaks: peaks(),
+        servers: vec![server("main")],
         per_cpu_limit: 8,
         filesystems: vec![filesystem()],
         facts: Arc::new(facts.map(|name| (name.to_owned(), format!("the {name}"))).into_iter().collect()),
@@ -526,6 +560,7 @@ fn the_documented_growth_is_that_of_the_table() {
     });
     bare.peaks.retain(|peak| peak.device.is_none());
     bare.filesystems.clear();
+    bare.servers.clear();
     bare.rejected_requests = ["role", "limit", "size", "timeout"].map(|reason| (reason, 0)).to_vec();
     (bare.collectors, bare.blocked_runs, bare.aborted_runs) = (Vec::new(), Vec::new(), Vec::new());
     (bare.suites, bare.results, bare.live) = (Vec::new(), Vec::new(), Vec::new());
@@ -548,6 +583,7 @@ fn the_documented_growth_is_that_of_the_table() {
             change(now, |to| to.networks = reading(vec![Network { speed: None, ..card() }]))
         }),
         added(&bare, |now| now.filesystems.push(filesystem())),
+        added(&bare, |now| now.servers.push(server("main"))),
         added(&bare, |now| now.suites.push(suite())),
         added(&bare, |now| now.results.push(case("oltp", Some("main"), LoadModel::Open))),
         added(&bare, |now| now.live = live()),
@@ -649,6 +685,14 @@ fn a_case_without_target_has_no_such_label_and_its_closed_loop_offers_nothing() 
     let of_cpu: Vec<&str> = text.lines().filter(|line| line.contains("case=\"cpu\"")).collect();
     assert!(of_cpu.iter().any(|line| line.starts_with("benchd_last_operations_per_second")));
     assert!(of_cpu.iter().all(|line| !line.contains("target=") && !line.contains("_offered_")), "{of_cpu:?}");
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_down_and_nothing_else() {
+    let down = Observed { sample: None, most_running: Vec::new(), ..server("main") };
+    let text = text(Snapshot { servers: vec![down], ..Snapshot::default() });
+    let about: Vec<&str> = text.lines().filter(|line| line.starts_with("benchd_mysql")).collect();
+    assert_eq!(about, ["benchd_mysql_up{target=\"main\"} 0"]);
 }
 
 #[test]

@@ -20,6 +20,7 @@ use crate::config::{Config, PeakDisks};
 use crate::export::{self, CollectorStatus, LastResult, SamplerStatus, Snapshot, SuiteStatus};
 use crate::inventory::Filesystem;
 use crate::journal;
+use crate::observe::Observed;
 use crate::record::Stage;
 use crate::run::guards;
 use crate::run::{Counters, Live, LiveCase, SuiteCounters};
@@ -112,11 +113,12 @@ async fn snapshot(shared: &Shared, patience: Duration) -> Snapshot {
     let live = services.runner.live();
     let counters = services.runner.counters();
     let filesystems = services.filesystems.lock().unwrap_or_else(PoisonError::into_inner).latest();
+    let servers = services.observer.latest();
     let (warnings, errors) = journal::counts();
     Snapshot {
         build: services.build.clone(),
         reload: Some(*services.reloaded.borrow()),
-        collectors: collectors(shared, &filesystems),
+        collectors: collectors(shared, &filesystems, &servers),
         sampler: SamplerStatus {
             samples: counts.samples,
             missed: counts.missed,
@@ -143,6 +145,7 @@ async fn snapshot(shared: &Shared, patience: Duration) -> Snapshot {
         load_cpu_seconds: live.cpu_seconds(),
         host: Some(host),
         peaks: peaks(shared, &config),
+        servers,
         per_cpu_limit: config.sample.per_cpu_limit as usize,
         filesystems,
         facts: Arc::clone(&services.facts),
@@ -155,8 +158,8 @@ fn sum(counters: &Counters, guard: &str, counted: fn(&SuiteCounters) -> &BTreeMa
     counters.values().filter_map(|one| counted(one).get(guard)).sum()
 }
 
-/// Those of the sampler, read at each scrape, and the cached ones of filesystems and of the inventory.
-fn collectors(shared: &Shared, filesystems: &[Filesystem]) -> Vec<CollectorStatus> {
+/// Those of the sampler, read at each scrape, and the cached ones of filesystems, servers and the inventory.
+fn collectors(shared: &Shared, filesystems: &[Filesystem], servers: &[Observed]) -> Vec<CollectorStatus> {
     let services = &shared.services;
     let sampled = services.sampler.collectors().into_iter().map(|state| CollectorStatus {
         name: state.name,
@@ -177,7 +180,17 @@ fn collectors(shared: &Shared, filesystems: &[Filesystem]) -> Vec<CollectorStatu
         duration: hardware.took,
         cached: hardware.read_at,
     };
-    sampled.chain([filesystem, inventory]).collect()
+    sampled.chain([filesystem, inventory]).chain(database(servers)).collect()
+}
+
+/// The questions to servers; switched off where no target is one.
+fn database(servers: &[Observed]) -> Option<CollectorStatus> {
+    Some(CollectorStatus {
+        name: "database",
+        success: servers.iter().all(|server| server.sample.is_some()),
+        duration: servers.iter().map(|server| server.took).max()?,
+        cached: servers.iter().filter_map(|server| server.answered).min(),
+    })
 }
 
 /// The peaks of the host, and of the disks that are to have some.

@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::config::{Config, Problem};
 use crate::export::{Build, Reload};
 use crate::inventory::{Filesystems, Hardware};
+use crate::observe::Observer;
 use crate::run::Runner;
 use crate::sample::Sampler;
 use crate::store::Store;
@@ -36,6 +37,8 @@ pub struct Services {
     pub store: Store,
     /// Samples the host.
     pub sampler: Arc<Sampler>,
+    /// Asks the servers that are targets.
+    pub observer: Arc<Observer>,
     /// Space on the filesystems that matter.
     pub filesystems: Arc<Mutex<Filesystems>>,
     /// Facts of disks and network cards, as they were last read.

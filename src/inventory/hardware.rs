@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::host::text;
+use crate::text::digest;
 
 /// Bits on a wire for each byte, with the code of SATA and of PCIe up to 5 GT/s.
 const BITS_OF_10: f64 = 10.0;
@@ -90,6 +91,7 @@ fn disk(sys: &Path, folder: &Path) -> DiskFacts {
         ata_link(sys, folder).or_else(|| pci_link(folder)).unwrap_or_default();
     DiskFacts {
         model: attribute("device/model"),
+        // The digest tells that a disk was replaced and not which one it is.
         serial: attribute("device/serial").or_else(|| attribute("serial")).map(|serial| digest(&serial)),
         firmware: attribute("device/firmware_rev").or_else(|| attribute("device/rev")),
         rotational: attribute("queue/rotational"),
@@ -107,13 +109,6 @@ fn card(folder: &Path) -> CardFacts {
         driver: name.map(|name| name.to_string_lossy().into_owned()),
         duplex: text(&folder.join("duplex")).filter(|duplex| duplex != "unknown"),
     }
-}
-
-/// FNV-1a of a serial number, which tells that a disk was replaced and not which one it is.
-fn digest(serial: &str) -> String {
-    let hash =
-        serial.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    format!("{hash:08x}")
 }
 
 /// The one in brackets, or the only one.

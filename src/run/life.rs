@@ -97,6 +97,9 @@ impl Runner {
             return;
         }
         let stop = self.begin(&record, &plan);
+        let used =
+            plan.cases.iter().filter_map(|plan| plan.case.target.as_deref()).collect::<BTreeSet<&str>>();
+        let _closely = self.shared.parts.observer.closely(used);
         let clock = Instant::now();
         let message = supervise::run(&self.shared, &mut record, &start, &plan, stop).await;
         self.finish(&record, clock.elapsed(), message).await;

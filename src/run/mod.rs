@@ -11,7 +11,6 @@
 
 mod emit;
 pub mod guards;
-mod host_series;
 mod launch;
 mod ledger;
 mod life;
@@ -26,6 +25,7 @@ mod reach;
 mod recover;
 mod request;
 mod runner;
+mod series;
 mod stuck;
 mod supervise;
 mod targets;

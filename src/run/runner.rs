@@ -19,6 +19,7 @@ use super::queue::{
 use super::recover::{Ground, LeftOver};
 use super::stuck::{Doing, in_thread};
 use crate::config::Target;
+use crate::observe::Observer;
 use crate::record::{Event, GuardCheck, Outcome, RunId, Trigger};
 use crate::sample::Sampler;
 use crate::store::Store;
@@ -37,6 +38,8 @@ pub struct RunnerParts {
     pub launcher: Box<dyn Launcher>,
     /// Samples of the host taken meanwhile.
     pub sampler: Arc<Sampler>,
+    /// Asks the servers that are targets, more often while a run uses them.
+    pub observer: Arc<Observer>,
     /// Name of the host.
     pub host: String,
     /// Finds out the facts of the host that explain its numbers, as they are when a run begins.

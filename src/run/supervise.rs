@@ -9,14 +9,14 @@ use jiff::Timestamp;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::watch;
 
-use super::host_series::HostSeries;
 use super::launch::{WorkerLink, WorkerProcess};
 use super::ledger::Part;
 use super::live::Begun;
-use super::plan::RunPlan;
+use super::plan::{CasePlan, RunPlan};
 use super::protocol::{FromWorker, Hello, LINE_LIMIT, RunRequest, ToWorker, parse_line};
 use super::queue::{Start, StopReason};
 use super::runner::Shared;
+use super::series::CaseSeries;
 use super::stuck::{Doing, in_thread};
 use super::{ledger, request};
 use crate::record::{CaseRecord, CaseResult, Event, Failure, Outcome, RunRecord, Stage};
@@ -42,7 +42,7 @@ struct Supervision<'a> {
     clock: Instant,
     stopped: Option<StopReason>,
     /// What the host does while the present case runs.
-    series: Option<HostSeries>,
+    series: Option<CaseSeries>,
 }
 
 /// Executes a run whose guards hold; fills in how it ended. Gives what there is to say of the end beside what each
@@ -191,16 +191,22 @@ impl Supervision<'_> {
         let now = Timestamp::now();
         if let Event::Stage { case, stage: Stage::Prepare, index, .. } = &event {
             self.begin_live(case, *index);
-            self.series = Some(HostSeries::new(now));
+            let target = self.planned(*index).and_then(|plan| plan.case.target.as_deref());
+            self.series = Some(CaseSeries::new(now, target));
         } else if let Some(series) = &mut self.series {
-            series.look(&self.shared.parts.sampler, now);
+            let parts = &self.shared.parts;
+            series.look(&parts.sampler, &parts.observer, now);
         }
         self.shared.log(self.record.id, event);
     }
 
+    /// The plan of a case by its place, the first being 1.
+    fn planned(&self, index: u32) -> Option<&CasePlan> {
+        self.plan.cases.get(usize::try_from(index.saturating_sub(1)).unwrap_or(usize::MAX))
+    }
+
     fn begin_live(&self, case: &str, index: u32) {
-        let place = usize::try_from(index.saturating_sub(1)).unwrap_or(usize::MAX);
-        let Some(plan) = self.plan.cases.get(place) else { return };
+        let Some(plan) = self.planned(index) else { return };
         self.shared.state().live.begin(&Begun {
             suite: &self.record.suite,
             case,
@@ -233,10 +239,11 @@ impl Supervision<'_> {
         if self.stopped.is_some() && case.outcome == Outcome::Failed {
             case.outcome = self.stopped_outcome();
         }
-        let sampler = &self.shared.parts.sampler;
-        let series = self.series.take().unwrap_or_else(|| HostSeries::new(case.start));
-        let columns = series.finish(sampler, case.end);
-        self.shared.parts.store.save_case(&case, &columns);
+        let parts = &self.shared.parts;
+        let series =
+            self.series.take().unwrap_or_else(|| CaseSeries::new(case.start, case.target.as_deref()));
+        let columns = series.finish(&parts.sampler, &parts.observer, case.end);
+        parts.store.save_case(&case, &columns);
         if !self.shared.written(CASE_LIMIT).await {
             log::warn!(BENCHD_RUN = self.record.id.to_string(), BENCHD_CASE = case.case; "case {} is kept in memory: the store could not write it yet", case.case);
         }

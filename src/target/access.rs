@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
+use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -116,6 +117,12 @@ impl Access {
         Access { socket: Some(socket.into()), user: user.into(), ..Access::default() }
     }
 
+    /// Whether the server is one of this host.
+    pub fn is_local(&self) -> bool {
+        let is_loopback = |host: &str| host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+        self.socket.is_some() || self.host == "localhost" || is_loopback(&self.host)
+    }
+
     /// Where the server is: its socket, or `host:port`.
     pub fn address(&self) -> String {
         match &self.socket {
@@ -205,6 +212,14 @@ mod tests {
         assert_eq!(Access::by_socket("/run/my.sock", "u").address(), "/run/my.sock");
         assert_eq!(Access::default().address(), "127.0.0.1:3306");
         assert_eq!(Access { host: "::1".into(), ..Access::default() }.address(), "[::1]:3306");
+    }
+
+    #[test]
+    fn a_server_of_this_host_is_reached_by_a_socket_or_the_loopback() {
+        assert!(Access::by_socket("/run/my.sock", "u").is_local() && Access::default().is_local());
+        for (host, is_local) in [("localhost", true), ("::1", true), ("127.0.0.2", true), ("db2", false)] {
+            assert_eq!(Access { host: host.to_owned(), ..Access::default() }.is_local(), is_local, "{host}");
+        }
     }
 
     #[test]

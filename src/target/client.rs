@@ -1,7 +1,7 @@
 //! One blocking connection. Everything that speaks to a server does it through [`Client`], but for the measured
 //! loop, which has [`LoadConnection`](super::LoadConnection).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 
 use mysql_async::prelude::{Protocol, Queryable};
@@ -147,6 +147,21 @@ impl Client {
     pub fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, SqlError> {
         let rows: Vec<Row> = self.call(async |conn| conn.query(sql).await)?;
         Ok(rows.into_iter().map(|row| row.unwrap().into_iter().map(text).collect()).collect())
+    }
+
+    /// Executes a statement as [`Client::rows`] does and returns each row by the names of its columns, in small
+    /// letters.
+    ///
+    /// # Errors
+    /// What the server said, that there is no connection, or that the answer took too long.
+    pub fn named_rows(&mut self, sql: &str) -> Result<Vec<BTreeMap<String, Option<String>>>, SqlError> {
+        let rows: Vec<Row> = self.call(async |conn| conn.query(sql).await)?;
+        Ok(rows.into_iter().map(named).collect())
+    }
+
+    /// Whether the connection can still be used.
+    pub fn is_open(&self) -> bool {
+        self.conn.is_some()
     }
 
     /// Says goodbye to the server.
@@ -330,6 +345,12 @@ async fn answer<P: Protocol>(mut result: QueryResult<'_, 'static, P>) -> mysql_a
 /// The outcome of a future, or `None` when it took longer than the limit; zero is no limit.
 async fn limited<F: Future>(limit: Span, future: F) -> Option<F::Output> {
     if limit.is_zero() { Some(future.await) } else { timeout(limit.duration(), future).await.ok() }
+}
+
+fn named(row: Row) -> BTreeMap<String, Option<String>> {
+    let names: Vec<String> =
+        row.columns_ref().iter().map(|column| column.name_str().to_lowercase()).collect();
+    names.into_iter().zip(row.unwrap().into_iter().map(text)).collect()
 }
 
 fn text(value: Value) -> Option<String> {

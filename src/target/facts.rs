@@ -45,6 +45,7 @@ const EXPLAINING: &[&str] = &[
     "rpl_semi_sync_master_enabled",
     "rpl_semi_sync_source_enabled",
     "wsrep_on",
+    "group_replication_group_name",
     // disk
     "innodb_flush_method",
     "innodb_flush_neighbors",

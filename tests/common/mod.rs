@@ -130,28 +130,21 @@ impl Server {
     }
 
     fn start_in(flavour: Flavour, directory: TempDir, arguments: &[&str]) -> Server {
-        let program = flavour.program().expect("a flavour that is present");
         for _ in 0..5 {
             let port = free_port();
-            let mut command = command(&program, directory.path());
-            command.arg(format!("--port={port}")).args(["--bind-address=127.0.0.1", "--loose-mysqlx=OFF"]);
-            match flavour {
-                Flavour::MySql => command.args(["--secure-file-priv=NULL", "--innodb-redo-log-capacity=8M"]),
-                Flavour::MariaDb => command.arg("--innodb-log-file-size=8M"),
-            };
-            if let (Flavour::MariaDb, Some(plugins)) = (flavour, env::var_os("BENCHD_MARIADB_PLUGINS")) {
-                command.arg("--plugin-dir").arg(plugins);
-            }
-            command.args(arguments).stderr(Stdio::piped());
-            let mut child = command.spawn().unwrap();
-            let mut log = BufReader::new(child.stderr.take().unwrap());
-            match until_ready(&mut log) {
-                Ok(()) => return Server { child, _log: log, flavour, directory, port },
-                Err(said) if said.contains("Address already in use") => drop(child.wait()),
+            match launch(flavour, directory.path(), port, arguments) {
+                Ok((child, log)) => return Server { child, _log: log, flavour, directory, port },
+                Err(said) if said.contains("Address already in use") => {}
                 Err(said) => panic!("the server did not start:\n{said}"),
             }
         }
         panic!("no port was free")
+    }
+
+    /// Starts it again where it was, once it has ended.
+    pub(crate) fn start_again(&mut self, arguments: &[&str]) {
+        let started = launch(self.flavour, self.directory.path(), self.port, arguments);
+        (self.child, self._log) = started.unwrap_or_else(|said| panic!("the server did not start:\n{said}"));
     }
 
     /// Starts another server on a copy of this one's data, as a restored backup would be: this one is stopped
@@ -235,6 +228,33 @@ impl Drop for Server {
         // It holds nothing anyone needs.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Starts a server and waits until it is ready; if it ends before, what it said is the error.
+fn launch(
+    flavour: Flavour,
+    directory: &Path,
+    port: u16,
+    arguments: &[&str],
+) -> Result<(Child, BufReader<ChildStderr>), String> {
+    let mut command = command(&flavour.program().expect("a flavour that is present"), directory);
+    command.arg(format!("--port={port}")).args(["--bind-address=127.0.0.1", "--loose-mysqlx=OFF"]);
+    match flavour {
+        Flavour::MySql => command.args(["--secure-file-priv=NULL", "--innodb-redo-log-capacity=8M"]),
+        Flavour::MariaDb => command.arg("--innodb-log-file-size=8M"),
+    };
+    if let (Flavour::MariaDb, Some(plugins)) = (flavour, env::var_os("BENCHD_MARIADB_PLUGINS")) {
+        command.arg("--plugin-dir").arg(plugins);
+    }
+    let mut child = command.args(arguments).stderr(Stdio::piped()).spawn().unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap());
+    match until_ready(&mut log) {
+        Ok(()) => Ok((child, log)),
+        Err(said) => {
+            drop(child.wait());
+            Err(said)
+        }
     }
 }
 

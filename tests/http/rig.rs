@@ -223,6 +223,7 @@ impl Rig {
             store: store.clone(),
             launcher: Box::new(FakeLauncher(launcher)),
             sampler: Arc::clone(&sampler),
+            observer: Arc::default(),
             host: "db1".to_owned(),
             host_facts: || BTreeMap::from([("kernel".to_owned(), "6.1".to_owned())]),
             state_directory: directory.path().to_owned(),
@@ -251,6 +252,7 @@ impl Rig {
             sampler,
             hardware: watch::channel(Arc::default()).1,
             filesystems: Arc::new(Mutex::new(filesystems)),
+            observer: Arc::default(),
             next_runs: Arc::clone(&next_runs),
             facts: Arc::new(BTreeMap::from([("kernel".to_owned(), "6.1 <script>".to_owned())])),
         };

@@ -1,5 +1,6 @@
 //! The table of metrics, in sections of one file each.
 
+mod database;
 mod host;
 mod host_devices;
 mod host_memory;
@@ -64,6 +65,14 @@ pub const SECTIONS: &[Section] = &[
                 sample.filesystems; all of them with sample.peaks = \"all\".",
         families: host_peaks::FAMILIES,
     },
+    Section {
+        title: "Database",
+        about: "One set a target of kind server, from one persistent connection, cached: asked at sample.database_interval, each \
+                second while a run uses the target. Names work alike for MySQL and MariaDB. All but `up` are absent while \
+                the server does not answer. What an account may not see is absent too, and said in the log.",
+        families: database::FAMILIES,
+    },
+    Section { title: "InnoDB of the database", about: "", families: database::INNODB },
     Section { title: "Inventory", about: "", families: inventory::FAMILIES },
 ];
 

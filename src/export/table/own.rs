@@ -51,7 +51,7 @@ pub(super) const FAMILIES: &[Family] = &[
         "benchd_collector_last_success_timestamp_seconds",
         TIME,
         &["collector"],
-        "Unix time of the values now served by collectors that are cached (filesystem, inventory); others are read at \
+        "Unix time of the values now served by collectors that are cached (filesystem, database, inventory); others are read at \
          scrape time.",
         ("each cached collector", "before the first success"),
         |now, out| {

@@ -4,6 +4,7 @@ use super::super::family::{BYTES_RATE, FACTS, Family, NUMBER, Points, RATE, RATI
 use super::super::snapshot::{LastResult, Snapshot};
 use super::{flag, unix_seconds};
 use crate::record::{CaseRecord, CaseResult, Parameters};
+use crate::text::digest;
 
 pub(super) const FAMILIES: &[Family] = &[
     Family::new(
@@ -172,12 +173,9 @@ fn facts(last: &LastResult, out: &mut Points) {
     ]);
 }
 
-/// Eight digits that change when any parameter does: FNV-1a of their JSON, keys in order.
+/// Eight digits that change when any parameter does: of their JSON, keys in order.
 fn fingerprint(parameters: &Parameters) -> String {
-    let text = serde_json::to_string(parameters).unwrap_or_default();
-    let hash =
-        text.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    format!("{hash:08x}")
+    digest(&serde_json::to_string(parameters).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -110,6 +110,7 @@ fn runner(directory: &std::path::Path, script: Script) -> (Runner, Arc<AtomicBoo
         store,
         launcher: Box::new(FakeLauncher { script, killed: Arc::clone(&killed) }),
         sampler: Arc::new(Sampler::start(settings, Root::default()).unwrap()),
+        observer: Arc::default(),
         host: "host".to_owned(),
         host_facts: BTreeMap::new,
         state_directory: directory.to_owned(),
