@@ -5,6 +5,8 @@ mod common;
 
 #[path = "target/client.rs"]
 mod client;
+#[path = "target/grants.rs"]
+mod grants;
 #[path = "target/load_connection.rs"]
 mod load_connection;
 #[path = "target/login.rs"]

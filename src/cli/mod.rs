@@ -4,6 +4,7 @@ mod cancel;
 mod check;
 mod client;
 mod follow;
+mod grants;
 mod list;
 mod local;
 mod plan;
@@ -94,6 +95,8 @@ enum Command {
     Show(show::Show),
     /// What benchd owns where, with sizes; and its removal
     Scratch(scratch::Scratch),
+    /// The statements that let benchd into a server, for its administrator to run
+    Grants(grants::Grants),
     /// Internal: one run, on standard input and output
     #[command(hide = true)]
     Worker(worker::Worker),
@@ -116,6 +119,7 @@ pub fn execute(arguments: Arguments) -> Result<Exit> {
         Command::List(list) => list.execute(&common),
         Command::Show(show) => show.execute(&common),
         Command::Scratch(scratch) => scratch.execute(&common),
+        Command::Grants(grants) => grants.execute(&common),
         Command::Worker(worker) => worker.execute(),
     }
 }

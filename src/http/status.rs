@@ -29,6 +29,7 @@ pub(super) async fn get(call: Call) -> Result<Answer, Problem> {
         "schema": SCHEMA,
         "version": services.build.version,
         "host": services.host,
+        "identity": services.store.identity(),
         "up_seconds": now.duration_since(services.started).as_secs_f64(),
         "listening": shared.listening(),
         "ready": services.ready.borrow().is_ok(),

@@ -16,6 +16,7 @@ mod owned;
 mod privileges;
 mod relay;
 mod scratch;
+mod server_version;
 mod session_rules;
 mod tls;
 mod wire;
@@ -31,11 +32,15 @@ pub use directory::{
 pub(crate) use durable::{replace_file, unfinished};
 pub use error::{ErrorClass, SqlError};
 pub use facts::facts;
+pub(crate) use owned::schema_name;
 pub use owned::{DaemonIdentity, OwnedSchema, OwnershipError, PreparedTarget, foreign_schemas};
-pub use privileges::excess_privileges;
+pub use privileges::{
+    Difference, Group, Privilege, Purpose, compare_privileges, excess_privileges, needed, suppressing,
+};
 pub use scratch::{
     Asker, LeftOver, ScratchHome, ScratchOptions, ScratchServer, recover, remove_scratch, scratch_homes,
 };
+pub use server_version::ServerVersion;
 pub use wire::{LoadConnection, LoadStatement};
 
 use serde::{Deserialize, Serialize};

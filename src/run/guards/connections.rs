@@ -11,7 +11,7 @@ pub(super) const GUARD: Guard = Guard {
 };
 
 /// Most connections of a case, however many the server has free.
-const MOST: u64 = 64;
+pub(crate) const MOST: u64 = 64;
 /// A case takes at most one of so many free connections.
 const SHARE_OF_FREE: u64 = 10;
 

@@ -45,7 +45,7 @@ pub const WINDOW: &str = window::GUARD.name;
 /// The guards that a person with the right to may override.
 pub const OVERRIDABLE: &[&str] = &[WINDOW];
 
-pub(crate) use connections::{connections_of, most_of};
+pub(crate) use connections::{MOST as MOST_CONNECTIONS, connections_of, most_of};
 pub use window::{window_is_open, window_of};
 
 /// What a guard looks at.

@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use self::ledger::{Entry, Ledger, Manifest, Owner};
+pub(crate) use self::marker::schema_name;
 use self::marker::{Contents, MARKER_TABLE, Marker};
 pub use self::survey::foreign_schemas;
 use super::access::Access;

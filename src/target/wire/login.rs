@@ -101,6 +101,19 @@ pub(super) fn log_in(
     Ok((channel, Greeted { id, ends }))
 }
 
+/// The version a server greets with.
+pub(super) fn version(channel: &mut Channel) -> Result<String, Error> {
+    let packet = channel.next()?;
+    if packet.body.first() == Some(&ERROR) {
+        return Err(server_error(packet.body));
+    }
+    let version = guarded(|| {
+        let greeting: HandshakePacket<'_> = ParseBuf(packet.body).parse(())?;
+        io::Result::Ok(greeting.server_version_str().into_owned())
+    })??;
+    Ok(version)
+}
+
 fn greeting(packet: &Packet<'_>) -> io::Result<Greeting> {
     let greeting: HandshakePacket<'_> = ParseBuf(packet.body).parse(())?;
     if greeting.protocol_version() != 10 || !greeting.capabilities().contains(Flags::CLIENT_PROTOCOL_41) {

@@ -155,6 +155,15 @@ fn open(access: &Access) -> Result<(Channel, Greeted), SqlError> {
     Ok((channel, greeted))
 }
 
+/// The version in a server's greeting; nobody logs in.
+pub(super) fn server_version(access: &Access) -> Result<String, SqlError> {
+    let (limit, begun) = (access.connect_timeout.duration(), Instant::now());
+    let greeted = Stream::connect(access, limit, begun)
+        .map_err(Error::from)
+        .and_then(|stream| login::version(&mut Channel::new(stream, limit, begun)));
+    greeted.map_err(|error| refused(access, error))
+}
+
 fn refused(access: &Access, error: Error) -> SqlError {
     if timed_out(&error) {
         return late(access, access.connect_timeout);
