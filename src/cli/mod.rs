@@ -15,6 +15,7 @@ mod show;
 mod source;
 mod status;
 mod text;
+mod unit;
 mod watch;
 mod worker;
 
@@ -97,6 +98,8 @@ enum Command {
     Scratch(scratch::Scratch),
     /// The statements that let benchd into a server, for its administrator to run
     Grants(grants::Grants),
+    /// The systemd drop-in this configuration needs, or that it needs none
+    Unit(unit::Unit),
     /// Internal: one run, on standard input and output
     #[command(hide = true)]
     Worker(worker::Worker),
@@ -120,6 +123,7 @@ pub fn execute(arguments: Arguments) -> Result<Exit> {
         Command::Show(show) => show.execute(&common),
         Command::Scratch(scratch) => scratch.execute(&common),
         Command::Grants(grants) => grants.execute(&common),
+        Command::Unit(unit) => unit.execute(&common),
         Command::Worker(worker) => worker.execute(),
     }
 }
