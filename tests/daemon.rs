@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use benchd::store::Reader;
@@ -366,4 +367,42 @@ time = "3s"
     let measured = record["cases"][0]["throughput"]["per_second"].as_f64().unwrap();
     assert!(most > measured / 2.0, "{most} questions/s, {measured} measured");
     assert!(!of("cpu").is_empty());
+}
+
+#[test]
+fn a_copy_can_take_the_stores_place_and_a_file_that_is_there_is_left_alone() {
+    let place = Place::new("");
+    assert!(place.run(&["run", "-w", "cpu", "time=50ms", "warm_up=0s"]).status.success());
+    let daemon = place.serve();
+    let copy = place.path("copy.db");
+    let made = place.json(&["store", "backup", copy.to_str().unwrap(), "--output", "json"]);
+    assert_eq!(made["bytes"], fs::metadata(&copy).unwrap().len());
+    let again = place.run(&["store", "backup", copy.to_str().unwrap()]);
+    let said = words(&again);
+    assert!(
+        !again.status.success() && said.contains("no copy was made") && said.contains("File exists"),
+        "{said}"
+    );
+    let (info, runs) =
+        (place.json(&["store", "info", "--output", "json"]), place.json(&["list", "--output", "json"]));
+    assert_eq!((&info["runs"], &info["records"]), (&serde_json::json!(1), &serde_json::json!(1)));
+    assert!(place.run(&["store", "verify"]).status.success());
+    assert!(daemon.end(Signal::SIGTERM).0.success());
+    fs::rename(&copy, place.path("benchd.db")).unwrap();
+    let daemon = place.serve();
+    assert_eq!(place.json(&["list", "--output", "json"]), runs);
+    drop(daemon);
+}
+
+#[test]
+fn a_damaged_store_is_named() {
+    let place = Place::new("");
+    assert!(place.run(&["run", "-w", "cpu", "time=50ms", "warm_up=0s"]).status.success());
+    let path = place.path("benchd.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let from = bytes.len() - 4096;
+    bytes[from..].fill(0x5a);
+    fs::write(&path, bytes).unwrap();
+    let said = place.run(&["store", "verify"]);
+    assert_eq!(said.status.code(), Some(1), "{}", words(&said));
 }

@@ -14,6 +14,7 @@ mod serve;
 mod show;
 mod source;
 mod status;
+mod store;
 mod text;
 mod unit;
 mod watch;
@@ -100,6 +101,8 @@ enum Command {
     Grants(grants::Grants),
     /// The systemd drop-in this configuration needs, or that it needs none
     Unit(unit::Unit),
+    /// The result store: its size, a copy of it, a look through all of it
+    Store(store::Store),
     /// Internal: one run, on standard input and output
     #[command(hide = true)]
     Worker(worker::Worker),
@@ -124,6 +127,7 @@ pub fn execute(arguments: Arguments) -> Result<Exit> {
         Command::Scratch(scratch) => scratch.execute(&common),
         Command::Grants(grants) => grants.execute(&common),
         Command::Unit(unit) => unit.execute(&common),
+        Command::Store(store) => store.execute(&common),
         Command::Worker(worker) => worker.execute(),
     }
 }

@@ -4,6 +4,7 @@
 //! error) they wait in memory, in order, and [`Status::alarm`] says what to do. Each finished case is one
 //! transaction, on the disk before it counts as written.
 
+mod care;
 mod change;
 mod open;
 mod reader;
@@ -22,6 +23,7 @@ use uuid::Uuid;
 
 use crate::record::{CaseRecord, RunRecord};
 use crate::units::{Bytes, Span};
+pub use care::Census;
 use change::Change;
 pub use open::OpenError;
 pub use reader::{FindError, Reader, RunCount, RunFilter};

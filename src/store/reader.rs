@@ -23,7 +23,7 @@ const MOST_CANDIDATES: u32 = 6;
 /// A connection to read with. It sees every change that was flushed, and never waits for the writer.
 #[derive(Debug)]
 pub struct Reader {
-    connection: Connection,
+    pub(super) connection: Connection,
 }
 
 /// Which runs to list; what is absent does not restrict.
