@@ -1,7 +1,14 @@
-//! A real Prometheus scrapes a real daemon, and promtool has nothing to say.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+//! A real Prometheus scrapes a real daemon, promtool has nothing to say, and what dashboards and rules ask has an
+//! answer.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 mod common;
+#[path = "dashboards/kept.rs"]
+mod kept;
+#[path = "prometheus/live.rs"]
+mod live;
+#[path = "dashboards/promql.rs"]
+mod promql;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,7 +18,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use common::program::{PATIENCE, Place, words};
-use common::{Flavour, Server};
+use common::{Flavour, Server, tool};
 use serde_json::Value;
 
 const SHORT: &str = r#"
@@ -23,23 +30,9 @@ warm_up = "0s"
 time = "300ms"
 "#;
 
-/// Where a program is, in `PATH` or among those the tests fetched.
-fn program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let fetched = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(".tools/prometheus/usr/bin");
-    let found = std::env::split_paths(&path)
-        .chain([fetched])
-        .map(|folder| folder.join(name))
-        .find(|file| file.exists());
-    if found.is_none() {
-        common::skip(name);
-    }
-    found
-}
-
 #[test]
 fn promtool_has_nothing_to_say_about_the_metrics() {
-    let Some(promtool) = program("promtool") else { return };
+    let Some(promtool) = tool("promtool") else { return };
     let servers: Vec<Server> =
         Flavour::present().into_iter().map(|flavour| Server::start(flavour, &[])).collect();
     let target = |(number, server): (usize, &Server)| {
@@ -69,7 +62,7 @@ fn promtool_has_nothing_to_say_about_the_metrics() {
     );
 }
 
-/// A Prometheus that scrapes one address; killed by its pid when the test is over.
+/// A Prometheus that scrapes one address and evaluates the rules; killed by its pid when the test is over.
 struct Prometheus {
     child: Child,
     port: u16,
@@ -84,8 +77,10 @@ impl Drop for Prometheus {
 
 impl Prometheus {
     fn start(program: &PathBuf, place: &Place, address: &str) -> Prometheus {
+        let rules = kept::folder("prometheus");
         let config = format!(
-            "global: {{scrape_interval: 1s}}\nscrape_configs: [{{job_name: benchd, static_configs: [{{targets: [\"{address}\"]}}]}}]\n"
+            "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [\"{}/*.rules.yml\"]\nscrape_configs: [{{job_name: benchd, static_configs: [{{targets: [\"{address}\"]}}]}}]\n",
+            rules.display()
         );
         fs::write(place.path("prometheus.yml"), config).unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -102,28 +97,42 @@ impl Prometheus {
 
     /// The value of an instant query, once it has one that is above 0.
     fn ask(&self, query: &str) -> f64 {
+        let value = |data: &Value| data.pointer("/result/0/value/1")?.as_str()?.parse().ok();
+        let above = |data: &Value| value(data).filter(|value| *value > 0.0);
+        self.wait_for("query", &[("query", query)], above)
+    }
+
+    /// What an answer of the API gives, once it gives something.
+    fn wait_for<T>(
+        &self,
+        path: &str,
+        parameters: &[(&str, &str)],
+        wanted: impl Fn(&Value) -> Option<T>,
+    ) -> T {
         let began = Instant::now();
         loop {
-            match self.query(query) {
-                Some(value) if value > 0.0 => return value,
-                value => assert!(began.elapsed() < PATIENCE, "{query}: {value:?}"),
+            let answer = self.api(path, parameters);
+            match answer.as_ref().and_then(|answer| wanted(&answer["data"])) {
+                Some(found) => return found,
+                None => assert!(began.elapsed() < PATIENCE, "{path} {parameters:?}: {answer:?}"),
             }
         }
     }
 
-    fn query(&self, query: &str) -> Option<f64> {
+    /// The whole answer of the API; `None` while it does not answer.
+    fn api(&self, path: &str, parameters: &[(&str, &str)]) -> Option<Value> {
+        let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(parameters).finish();
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
-        write!(stream, "GET /api/v1/query?query={query} HTTP/1.0\r\n\r\n").ok()?;
+        write!(stream, "GET /api/v1/{path}?{query} HTTP/1.0\r\n\r\n").ok()?;
         let mut text = String::new();
         stream.read_to_string(&mut text).ok()?;
-        let answer: Value = serde_json::from_str(text.split_once("\r\n\r\n")?.1).ok()?;
-        answer.pointer("/data/result/0/value/1")?.as_str()?.parse().ok()
+        serde_json::from_str(text.split_once("\r\n\r\n")?.1).ok()
     }
 }
 
 #[test]
 fn a_real_prometheus_scrapes_what_a_run_left() {
-    let Some(prometheus) = program("prometheus") else { return };
+    let Some(prometheus) = tool("prometheus") else { return };
     let place = Place::new(SHORT);
     let daemon = place.serve();
     daemon.follow(&daemon.trigger(r#"{"suite":"short"}"#));
@@ -133,6 +142,50 @@ fn a_real_prometheus_scrapes_what_a_run_left() {
     assert!(prometheus.ask("benchd_last_operations_per_second{suite=\"short\"}") > 0.0);
     assert!(prometheus.ask("benchd_runs_total{suite=\"short\",trigger=\"request\"}") > 0.0);
     assert!(prometheus.ask("sum(benchd_host_cpu_seconds_total)") > 0.0);
-    let families = prometheus.ask("count(count({__name__=~\"benchd_.%2B\"})by(__name__))");
+    let families = prometheus.ask("count(count({__name__=~\"benchd_.+\"}) by (__name__))");
     assert!(families > 100.0, "{families} families");
+}
+
+/// Series that look at the trailing window or count every sample: what a scrape could take from the next one.
+fn peaks(metrics: &str) -> Vec<&str> {
+    let of_sampler = |line: &&str| {
+        line.starts_with("benchd_host_")
+            && (line.contains("window=\"") || line.contains("le=\"") || line.contains("_max"))
+    };
+    metrics.lines().filter(of_sampler).collect()
+}
+
+/// A scrape that is asked for and not yet read.
+fn asked(address: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET /metrics HTTP/1.0\r\nhost: localhost\r\n\r\n").unwrap();
+    stream
+}
+
+fn answered(mut stream: TcpStream) -> String {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn two_scrapers_at_the_same_time_see_the_same_peaks() {
+    let place = Place::new("");
+    let daemon = place.serve();
+    daemon.metric_to_come("benchd_host_cpu_utilization_max_ratio{window=\"60s\"}");
+    let samples = |metrics: &str| {
+        let line = metrics.lines().find(|line| line.starts_with("benchd_sampler_samples_total ")).unwrap();
+        line.to_owned()
+    };
+    let (began, address) = (Instant::now(), daemon.address());
+    loop {
+        let [one, two] = [(); 2].map(|()| asked(&address)).map(answered);
+        // A sample that was taken between the two makes them differ.
+        if samples(&one) == samples(&two) {
+            assert!(peaks(&one).len() > 10, "{one}");
+            assert_eq!(peaks(&one), peaks(&two));
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE);
+    }
 }

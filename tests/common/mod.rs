@@ -2,7 +2,8 @@
 //! as an unprivileged account when the tests run as root, and ends it by its process id.
 //!
 //! A server that this machine does not have is skipped loudly: one line to standard error and one to
-//! `target/tmp/skipped`. `BENCHD_REQUIRE=mariadb,mysql` (the default when `CI=true`, with openssl, sysbench, promtool and Prometheus) makes that a failure.
+//! `target/tmp/skipped`. `BENCHD_REQUIRE=mariadb,mysql` (the default when `CI=true`, with openssl, sysbench, promtool, Prometheus,
+//! node and what it checks dashboards with) makes that a failure.
 //! MariaDB is the one installed; MySQL is what `tests/get-mysql` put into `BENCHD_MYSQL_DIR`. MariaDB's plugins may
 //! lie apart from it, in `BENCHD_MARIADB_PLUGINS`.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
@@ -74,7 +75,7 @@ impl Flavour {
 /// Says that a test does without something, or fails where that something is required.
 pub(crate) fn skip(what: &str) {
     let required = env::var("BENCHD_REQUIRE").unwrap_or_else(|_| match env::var("CI").as_deref() {
-        Ok("true") => "mariadb,mysql,sysbench,promtool,prometheus,openssl".to_owned(),
+        Ok("true") => "mariadb,mysql,sysbench,promtool,prometheus,openssl,node,grafana-schema".to_owned(),
         _ => String::new(),
     });
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
@@ -86,6 +87,19 @@ pub(crate) fn skip(what: &str) {
     let list = Path::new(env!("CARGO_TARGET_TMPDIR")).join("skipped");
     let mut list = OpenOptions::new().append(true).create(true).open(list).unwrap();
     writeln!(list, "{what}: {test}").unwrap();
+}
+
+/// Where a program is, in `PATH` or among those the tests fetched; its absence is a loud skip or, where it is
+/// required, a failure.
+pub(crate) fn tool(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let fetched = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(".tools/prometheus/usr/bin");
+    let found =
+        env::split_paths(&path).chain([fetched]).map(|folder| folder.join(name)).find(|file| file.exists());
+    if found.is_none() {
+        skip(name);
+    }
+    found
 }
 
 /// A temporary directory that the account of a server can enter.
