@@ -273,6 +273,13 @@ impl Mapping {
         Ok(Mapping { start, words, mapped })
     }
 
+    /// Asks for transparent huge pages, before anything is written: where the kernel has none to give, nothing changes.
+    pub(crate) fn ask_for_huge_pages(&self) {
+        // SAFETY: the advice covers the mapping alone, which is ours, and changes nothing of what it holds. The crate
+        // nix has the call only with a feature that nothing else needs, and unsafe as well.
+        unsafe { libc::madvise(self.start.as_ptr().cast(), self.mapped, libc::MADV_HUGEPAGE) };
+    }
+
     /// Its words, which several threads may read and write at once.
     pub(crate) fn words(&self) -> &[AtomicU64] {
         // SAFETY: the mapping holds at least so many words, aligned and zeroed, until `self` is dropped; an

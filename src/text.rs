@@ -33,9 +33,15 @@ pub fn number(value: f64) -> String {
     match value.abs() {
         large if large >= 1000.0 => thousands(value.round()),
         middle if middle >= 100.0 => format!("{value:.1}"),
+        tiny if tiny < 0.01 && tiny > 0.0 => format!("{value:.*}", significant(tiny)),
         small if small < 1.0 && small > 0.0 => format!("{value:.3}"),
         _ => format!("{value:.2}"),
     }
+}
+
+/// Decimals that show two digits of a number below one: what was measured is never shown as 0.
+fn significant(value: f64) -> usize {
+    (-value.log10()).ceil().clamp(0.0, 12.0) as usize + 1
 }
 
 fn thousands(value: f64) -> String {
@@ -95,6 +101,8 @@ mod tests {
             (3.494, "3.49"),
             (1234567.0, "1,234,567"),
             (0.0187, "0.019"),
+            (0.000_031_4, "0.000031"),
+            (0.001, "0.0010"),
             (0.0, "0.00"),
         ] {
             assert_eq!(number(value), text);

@@ -185,7 +185,8 @@ fn parameters(case: &CaseView) -> String {
 /// What was measured, a line each.
 fn measured(result: &ResultView, operation: &str, line: &mut dyn FnMut(&str, String)) {
     let (load, errors) = (&result.load, &result.errors);
-    line("load", format!("{} loop, {} clients{}", load.model, load.clients, asked(result)));
+    let plural = if load.clients == 1 { "" } else { "s" };
+    line("load", format!("{} loop, {} client{plural}{}", load.model, load.clients, asked(result)));
     line("warm-up", warm_up(&result.measured));
     line("throughput", rates(result, operation));
     if let Some(bytes) = bytes(result) {

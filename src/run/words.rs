@@ -33,7 +33,11 @@ fn interval_line(t: f64, case: &str, warm_up: bool, clients: u32, interval: &Int
         let [read, write, other] = [statements.read, statements.write, statements.other].map(per_second);
         format!(" qps: {:.2} (r/w/o: {read:.2}/{write:.2}/{other:.2})", per_second(statements.total()))
     };
-    let at = |value: Option<f64>| or_dash(value, |seconds| format!("{:.2}", seconds * 1e3));
+    let shown = |seconds: f64| match seconds * 1e3 {
+        tiny if tiny < 0.005 => number(tiny),
+        plain => format!("{plain:.2}"),
+    };
+    let at = |value: Option<f64>| or_dash(value, shown);
     let latency = [interval.response.p50, interval.response.p95, interval.response.p99].map(at).join("/");
     format!(
         "[ {t:.0}s ] {case} clients: {clients} tps: {:.2}{queries} lat (ms,p50/p95/p99): {latency} err/s: {:.2} overdue: {}{}",
@@ -122,7 +126,7 @@ mod tests {
             message: None,
         };
         let line =
-            "✔ memory             1 thread             183,501 blocks/s   p95  0.006 ms   err 0   11.2 GiB/s";
+            "✔ memory             1 thread             183,501 blocks/s   p95 0.0061 ms   err 0   11.2 GiB/s";
         assert_eq!(result_line(&event), line);
     }
 

@@ -1,6 +1,7 @@
 //! What is requested next, as sysbench 1.0.20 decides it: one state for all threads.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::keys::Pattern;
@@ -32,6 +33,29 @@ pub(super) struct Move {
 pub(super) struct Requests<'a> {
     job: &'a Job,
     state: Mutex<State>,
+    /// What the mixed pattern goes by.
+    mix: Mix,
+}
+
+/// Reads and writes of the mixed pattern. sysbench counts those that have ended: with many under way it does not see
+/// what it has just decided, and makes as many reads, or writes, in a row. In native mode those decided are counted.
+#[derive(Debug, Default)]
+struct Mix {
+    reads: AtomicU64,
+    writes: AtomicU64,
+}
+
+impl Mix {
+    fn count(&self, write: bool) {
+        let count = if write { &self.writes } else { &self.reads };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A read, as long as reads to writes would stay below the ratio.
+    fn is_write(&self, ratio: f64) -> bool {
+        let next = |count: &AtomicU64| (count.load(Ordering::Relaxed) + 1) as f64;
+        next(&self.reads) / next(&self.writes) >= ratio
+    }
 }
 
 #[derive(Debug, Default)]
@@ -41,8 +65,6 @@ struct State {
     offset: u64,
     /// Requests decided, syncs left out.
     count: u64,
-    reads: u64,
-    writes: u64,
     /// Whether anything was written since the last series of syncs.
     dirty: bool,
     /// The file that a series of syncs has come to.
@@ -53,7 +75,7 @@ struct State {
 
 impl<'a> Requests<'a> {
     pub(super) fn new(job: &'a Job) -> Requests<'a> {
-        Requests { job, state: Mutex::default() }
+        Requests { job, state: Mutex::default(), mix: Mix::default() }
     }
 
     /// The next request; `None` when the place it would go to is under way, and another has to end first.
@@ -62,7 +84,8 @@ impl<'a> Requests<'a> {
         if let Some(file) = state.sync_due(job) {
             return Some(Request::Sync(file));
         }
-        let write = state.is_write(job);
+        let mixed = job.pattern == Pattern::RndRw;
+        let write = if mixed { self.mix.is_write(job.ratio) } else { job.pattern.writes() };
         let (file, offset) = match job.pattern.is_sequential() {
             true => Some((state.file, state.offset)).filter(|place| !state.taken.contains(place)),
             false => state.random_place(job, random),
@@ -70,7 +93,9 @@ impl<'a> Requests<'a> {
         let length = job.request.min(job.file_size - offset);
         state.count += 1;
         state.dirty |= write;
-        *(if write { &mut state.writes } else { &mut state.reads }) += 1;
+        if mixed && job.native {
+            self.mix.count(write);
+        }
         if job.pattern.is_sequential() {
             state.advance(job, length);
         }
@@ -82,6 +107,9 @@ impl<'a> Requests<'a> {
 
     /// A request is no longer under way.
     pub(super) fn ended(&self, done: &Move) {
+        if self.job.pattern == Pattern::RndRw && !self.job.native {
+            self.mix.count(done.write);
+        }
         if self.job.validate {
             self.state().taken.remove(&(done.file, done.offset));
         }
@@ -105,14 +133,6 @@ impl State {
             (self.syncing, self.dirty) = (0, false);
         }
         Some(file)
-    }
-
-    /// In the mixed pattern a read, as long as reads to writes would stay below the ratio.
-    fn is_write(&self, job: &Job) -> bool {
-        match job.pattern {
-            Pattern::RndRw => (self.reads + 1) as f64 / (self.writes + 1) as f64 >= job.ratio,
-            pattern => pattern.writes(),
-        }
     }
 
     /// A block of all files together, each as likely as the others.
@@ -147,9 +167,29 @@ mod tests {
         options.job(&Common::default()).unwrap()
     }
 
-    fn draw(job: &Job, count: u64) -> Vec<Request> {
+    /// Requests of which up to `depth` are under way at once.
+    fn draw_queued(job: &Job, count: u64, depth: usize) -> Vec<Request> {
         let requests = Requests::new(job);
-        (0..count).map(|number| requests.next(&mut Random::for_operation(1, number)).unwrap()).collect()
+        let mut under_way = Vec::new();
+        let mut draw = |number| {
+            let request = requests.next(&mut Random::for_operation(1, number)).unwrap();
+            if let Request::Move(request) = request {
+                under_way.push(request);
+            }
+            if under_way.len() == depth {
+                under_way.drain(..).for_each(|request| requests.ended(&request));
+            }
+            request
+        };
+        (0..count).map(&mut draw).collect()
+    }
+
+    fn draw(job: &Job, count: u64) -> Vec<Request> {
+        draw_queued(job, count, 1)
+    }
+
+    fn is_write(request: &Request) -> bool {
+        matches!(request, Request::Move(Move { write: true, .. }))
     }
 
     #[test]
@@ -197,12 +237,22 @@ mod tests {
     fn reads_and_writes_are_in_the_ratio_from_the_first_on() {
         for (ratio, writes) in [(1.5, 400), (0.0, 1000), (3.0, 250)] {
             let job = job(serde_json::json!({"ratio": ratio, "fsync_every": 0}));
-            let written = draw(&job, 1000)
-                .iter()
-                .filter(|request| matches!(request, Request::Move(Move { write: true, .. })))
-                .count();
+            let written = draw(&job, 1000).iter().filter(|request| is_write(request)).count();
             assert!(written.abs_diff(writes) <= 1, "{ratio}: {written}");
         }
+    }
+
+    #[test]
+    fn queued_requests_are_mixed_by_those_that_ended_as_in_sysbench_and_evenly_in_native_mode() {
+        let longest_row = |mode: &str| {
+            let keys = serde_json::json!({"fsync_every": 0, "io": "async", "mode": mode});
+            let requests = draw_queued(&job(keys), 1280, 128);
+            let written = requests.iter().filter(|request| is_write(request)).count();
+            assert!((384..=640).contains(&written), "{mode}: {written}");
+            requests.chunk_by(|a, b| is_write(a) == is_write(b)).map(<[Request]>::len).max().unwrap()
+        };
+        assert!(longest_row("compatible") >= 128);
+        assert!(longest_row("native") <= 2);
     }
 
     #[test]

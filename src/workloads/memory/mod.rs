@@ -92,7 +92,11 @@ impl Workload for Memory {
                 drive(&plan, stop, |client| shared.worker(client, seed), observe)
             }
             Mode::Native => {
-                let make = |_| Ok(Stream::new(options.operation, buffer(self.size(), options.huge_pages)?));
+                let make = |_| {
+                    let memory = buffer(self.size(), options.huge_pages)?;
+                    memory.ask_for_huge_pages();
+                    Ok(Stream::new(options.operation, memory))
+                };
                 drive(&plan, stop, make, observe)
             }
             Mode::Latency => {
