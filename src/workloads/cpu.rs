@@ -235,6 +235,7 @@ mod tests {
         let expected = "max_prime: `max_prime` cannot be 3: write a number of 4 to 1000000000";
         assert_eq!(error(3).as_deref(), Some(expected));
         assert!(error(-1).is_some() && error(1_000_000_001).is_some());
+        assert!(build(json!({"mode": "fast"}).as_object().unwrap()).is_err());
         assert_eq!(error(4), None);
     }
 }

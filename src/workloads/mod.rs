@@ -176,6 +176,34 @@ mod tests {
     }
 
     #[test]
+    fn every_workload_refuses_values_that_its_common_keys_cannot_have() {
+        for kind in ALL {
+            for (key, value) in [
+                ("threads", json!(0)),
+                ("threads", json!(10_001)),
+                ("threads", json!("many")),
+                ("time", json!(5)),
+                ("time", json!("5")),
+                ("operations", json!(-1)),
+                ("warm_up", json!("-1s")),
+                ("rate", json!(-1)),
+                ("rate", json!("fast")),
+                ("pace", json!("jumpy")),
+                ("seed", json!(-1)),
+                ("pin", json!("socket")),
+                ("max_errors", json!("101%")),
+                ("max_errors", json!(1)),
+                ("speed", json!(1)),
+            ] {
+                let mut parameters = (kind.defaults)();
+                parameters.insert(key.to_owned(), value.clone());
+                let refused = (kind.build)(&parameters).err().map(|error| error.key);
+                assert_eq!(refused.as_deref(), Some(key), "{} {key} = {value}", kind.name);
+            }
+        }
+    }
+
+    #[test]
     fn the_catalogue_refuses_what_it_does_not_know() {
         let check = |workload, parameters: serde_json::Value| {
             Workloads.check(workload, parameters.as_object().unwrap()).map_err(|error| error.key)
