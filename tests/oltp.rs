@@ -8,9 +8,14 @@
 )]
 
 mod common;
+#[path = "oltp/relay.rs"]
+mod relay;
+#[path = "oltp/sameness.rs"]
+mod sameness;
+#[path = "oltp/storm.rs"]
+mod storm;
 
 use std::collections::BTreeMap;
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -140,13 +145,22 @@ fn is_groups(text: &str, groups: usize) -> bool {
         && parts.iter().all(|part| part.len() == 11 && part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// A statement with `N` for each number, `#` for its table, and `<c>` or `<pad>` for texts of their shape.
+/// Whether a text is so many numbers as sysbench 0.4 joins them.
+fn is_numbers(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    matches!(parts.len(), 5 | 10)
+        && parts.iter().all(|part| part.parse::<u32>().is_ok_and(|number| number < 1 << 30))
+}
+
+/// A statement with `N` for each number, `#` for the number of its table, one blank for all that is blank, and for texts
+/// `<c>`, `<pad>` or `<numbers>` by their shape.
 fn shape(statement: &str) -> String {
     let mut shape = String::new();
     for (place, part) in statement.split('\'').enumerate() {
         match part {
             text if place % 2 == 1 && is_groups(text, 10) => shape.push_str("<c>"),
             text if place % 2 == 1 && is_groups(text, 5) => shape.push_str("<pad>"),
+            text if place % 2 == 1 && is_numbers(text) => shape.push_str("<numbers>"),
             text if place % 2 == 1 => shape.push_str(&format!("'{text}'")),
             text => shape.push_str(&numbers(text)),
         }
@@ -159,45 +173,19 @@ fn numbers(text: &str) -> String {
     for character in text.chars() {
         let after = shape.chars().last();
         match character {
+            _ if character.is_whitespace() && after == Some(' ') => {}
+            _ if character.is_whitespace() => shape.push(' '),
             _ if !character.is_ascii_digit() => shape.push(character),
             _ if matches!(after, Some('N' | '#')) => {}
             _ if shape.ends_with("sbtest") => shape.push('#'),
             _ => shape.push('N'),
         }
     }
-    shape
+    shape.replace("-N", "N")
 }
 
 fn shapes(statements: &[String]) -> Vec<String> {
     statements.iter().map(|statement| shape(statement)).collect()
-}
-
-/// One operation of each workload, written down from the description of sysbench 1.0.20.
-fn expected(name: &str) -> Vec<&'static str> {
-    let point = "SELECT c FROM sbtest# WHERE id=N";
-    let reads = [
-        vec![point; 10],
-        vec![
-            "SELECT c FROM sbtest# WHERE id BETWEEN N AND N",
-            "SELECT SUM(k) FROM sbtest# WHERE id BETWEEN N AND N",
-            "SELECT c FROM sbtest# WHERE id BETWEEN N AND N ORDER BY c",
-            "SELECT DISTINCT c FROM sbtest# WHERE id BETWEEN N AND N ORDER BY c",
-        ],
-    ]
-    .concat();
-    let writes = vec![
-        "UPDATE sbtest# SET k=k+N WHERE id=N",
-        "UPDATE sbtest# SET c=<c> WHERE id=N",
-        "DELETE FROM sbtest# WHERE id=N",
-        "INSERT INTO sbtest# (id, k, c, pad) VALUES (N, N, <c>, <pad>)",
-    ];
-    match name {
-        "oltp_point_select" => vec![point],
-        "oltp_read_only" => [vec!["BEGIN"], reads, vec!["COMMIT"]].concat(),
-        "oltp_write_only" => [vec!["BEGIN"], writes, vec!["COMMIT"]].concat(),
-        "oltp_read_write" => [vec!["BEGIN"], reads, writes, vec!["COMMIT"]].concat(),
-        other => panic!("{other}"),
-    }
 }
 
 /// The numbers of a statement, its table first.
@@ -208,175 +196,6 @@ fn ids(statement: &str) -> Vec<i64> {
         .filter(|digits| !digits.is_empty())
         .map(|digits| digits.parse().unwrap())
         .collect()
-}
-
-const KINDS: [(&str, [u64; 3]); 4] = [
-    ("oltp_point_select", [1, 0, 0]),
-    ("oltp_read_only", [14, 0, 2]),
-    ("oltp_write_only", [0, 4, 2]),
-    ("oltp_read_write", [14, 4, 2]),
-];
-
-/// Ranges name 100 ids, a deleted row is inserted again, all statements of a group go to one table.
-fn check_values(operation: &[String]) {
-    let mut tables_of_selects = Vec::new();
-    let mut deleted = Vec::new();
-    for statement in operation {
-        let numbers = ids(statement);
-        if statement.contains("BETWEEN") {
-            assert_eq!(numbers[2] - numbers[1], 99, "{statement}");
-        }
-        if statement.starts_with("SELECT c") && !statement.contains("BETWEEN") {
-            tables_of_selects.push(numbers[0]);
-        }
-        if statement.starts_with("DELETE") {
-            deleted.clone_from(&numbers);
-        }
-        if statement.starts_with("INSERT") {
-            assert_eq!(numbers[..2], deleted[..], "{statement}");
-        }
-    }
-    assert!(tables_of_selects.windows(2).all(|pair| pair[0] == pair[1]), "{operation:?}");
-}
-
-#[test]
-fn each_workload_sends_what_sysbench_is_described_to_send_and_counts_it() {
-    for flavour in Flavour::present() {
-        let mut host = Host::start(flavour).unwrap();
-        for (name, counts) in KINDS {
-            for protocol in ["prepared", "text"] {
-                check_sending(&mut host.at, name, counts, protocol);
-            }
-        }
-    }
-}
-
-fn check_sending(at: &mut Prepared, name: &str, counts: [u64; 3], protocol: &str) {
-    let case = workload(name, json!({"tables": 3, "protocol": protocol}));
-    prepare(case.as_ref(), at);
-    let mut result = None;
-    let log = logged(&server(at).access, || result = Some(measure(case.as_ref(), &server(at).access)));
-    let sent = statements(&log);
-    let expected = expected(name);
-    assert_eq!(shapes(&sent), expected.repeat(20), "{name} {protocol}");
-    sent.chunks(expected.len()).for_each(check_values);
-    let result = result.unwrap();
-    let counted = [result.statements.read, result.statements.write, result.statements.other];
-    assert_eq!(counted, counts.map(|count| count * 20), "{name} {protocol}");
-    assert_eq!((result.operations, result.errors.retried, result.errors.failed), (20, 0, 0));
-    check_preparing(&log, protocol);
-}
-
-/// With `prepared` each text is prepared once; with `text` none is.
-fn check_preparing(log: &[Logged], protocol: &str) {
-    let mut prepared: Vec<&str> =
-        log.iter().filter(|entry| entry.command == "Prepare").map(|entry| entry.text.as_str()).collect();
-    let all = prepared.len();
-    prepared.sort_unstable();
-    prepared.dedup();
-    assert_eq!(prepared.len(), all, "a text was prepared twice: {log:?}");
-    assert_eq!(prepared.is_empty(), protocol == "text");
-    let wrong = if protocol == "text" { "Execute" } else { "Query" };
-    let strays: Vec<&Logged> =
-        log.iter().filter(|entry| entry.command == wrong && entry.text.contains("sbtest")).collect();
-    assert!(strays.is_empty(), "{strays:?}");
-}
-
-#[test]
-fn without_transactions_only_begin_and_commit_are_missing() {
-    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
-    let case = workload("oltp_read_write", json!({"skip_trx": true, "operations": 5}));
-    prepare(case.as_ref(), &mut host.at);
-    let log = logged(host.access(), || drop(measure(case.as_ref(), host.access())));
-    let expected: Vec<&str> =
-        expected("oltp_read_write").into_iter().filter(|text| !matches!(*text, "BEGIN" | "COMMIT")).collect();
-    assert_eq!(shapes(&statements(&log)), expected.repeat(5));
-}
-
-/// Runs sysbench on the same server; `None` when it is not installed.
-fn sysbench(server: &Server, schema: &str, arguments: &[&str]) -> Option<()> {
-    let done = Command::new("sysbench")
-        .args(arguments)
-        .arg(format!("--mysql-socket={}", server.socket().display()))
-        .args(["--mysql-user=root", &format!("--mysql-db={schema}"), "--threads=1", "--table-size=1000"])
-        .output();
-    match done {
-        Ok(output) => {
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-            Some(())
-        }
-        Err(_) => {
-            common::skip("sysbench");
-            None
-        }
-    }
-}
-
-#[test]
-fn sysbench_itself_sends_the_same_statements() {
-    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
-    let schema = host.access().schema.clone().unwrap();
-    for (name, _) in KINDS {
-        for (protocol, mode) in [("prepared", "auto"), ("text", "disable")] {
-            let case = workload(name, json!({"tables": 2, "protocol": protocol, "operations": 5}));
-            prepare(case.as_ref(), &mut host.at);
-            let ours = logged(host.access(), || drop(measure(case.as_ref(), host.access())));
-            let mut run = None;
-            let mode = format!("--db-ps-mode={mode}");
-            let theirs = logged(host.access(), || {
-                run = sysbench(&host.server, &schema, &[name, "--tables=2", "--events=5", &mode, "run"]);
-            });
-            if run.is_none() {
-                return;
-            }
-            assert_eq!(shapes(&statements(&ours)), shapes(&statements(&theirs)), "{name} {protocol}");
-        }
-    }
-}
-
-/// What makes and fills the tables, without whitespace, quotes of names, the schema and the rows.
-fn making(log: &[Logged], schema: &str) -> Vec<String> {
-    let texts = log.iter().filter(|entry| entry.command == "Query").map(|entry| entry.text.as_str());
-    let making = texts.filter(|text| text.starts_with("CREATE") || text.starts_with("INSERT INTO sbtest"));
-    let mut bare: Vec<String> = making
-        .map(|text| text.split("VALUES").next().unwrap_or_default())
-        .map(|text| {
-            text.chars().filter(|character| !character.is_whitespace() && *character != '`').collect()
-        })
-        .map(|text: String| text.replace(&format!("{schema}."), ""))
-        .collect();
-    bare.sort();
-    bare
-}
-
-#[test]
-fn sysbench_itself_makes_the_same_tables() {
-    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
-    execute(&host.server.root(), &["CREATE DATABASE peer"]);
-    for (ours, theirs) in [
-        (json!({"tables": 2}), vec!["--tables=2"]),
-        (
-            json!({"auto_inc": false, "create_secondary": false}),
-            vec!["--auto-inc=off", "--create-secondary=off"],
-        ),
-        (
-            json!({"secondary": true, "engine": "myisam"}),
-            vec!["--secondary=on", "--mysql-storage-engine=myisam"],
-        ),
-    ] {
-        let case = workload("oltp_read_write", ours);
-        let own = logged(&host.server.root(), || prepare(case.as_ref(), &mut host.at));
-        let mut made = None;
-        let peer = logged(&host.server.root(), || {
-            made =
-                sysbench(&host.server, "peer", &[&["oltp_read_write"][..], &theirs, &["prepare"]].concat());
-        });
-        if made.is_none() {
-            return;
-        }
-        assert_eq!(making(&own, host.schema().name()), making(&peer, "peer"));
-        execute(&host.server.root(), &["DROP TABLE peer.sbtest1", "DROP TABLE IF EXISTS peer.sbtest2"]);
-    }
 }
 
 /// A checksum of all rows.

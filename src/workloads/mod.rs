@@ -35,6 +35,15 @@ pub const ALL: &[&Kind] = &[
     &oltp::READ_ONLY,
     &oltp::WRITE_ONLY,
     &oltp::READ_WRITE,
+    &oltp::UPDATE_INDEX,
+    &oltp::UPDATE_NON_INDEX,
+    &oltp::INSERT,
+    &oltp::DELETE,
+    &oltp::RANDOM_POINTS,
+    &oltp::RANDOM_RANGES,
+    &oltp::BULK_INSERT,
+    &oltp::OLTP_05,
+    &oltp::OLTP_04,
 ];
 
 /// The static description of a workload.

@@ -22,6 +22,16 @@ pub enum Distribution {
         /// Percent of picks that meet them, below 100; `--rand-spec-res`, 75 there.
         picks: u32,
     },
+    /// What `special` was in sysbench 0.4 and 0.5, in whole numbers: all of the hot ids are met alike, and the share of
+    /// other picks is one of a whole number.
+    Band {
+        /// Numbers averaged, at least 1; `--oltp-dist-iter`, 12 there.
+        iterations: u32,
+        /// Percent of ids that are hot, at most 100; `--oltp-dist-pct`, 1 there.
+        percent: u32,
+        /// Percent of picks that meet them, below 100; `--oltp-dist-res`, 75 there.
+        picks: u32,
+    },
     /// The first ids are hot: the share `h` of ids takes the share `1 - h` of picks.
     Pareto {
         /// Between 0 and 1, neither included; `--rand-pareto-h`, 0.2 there.
@@ -48,6 +58,7 @@ enum Shape {
     Uniform,
     Gaussian { iterations: u32 },
     Special { iterations: u32, hot: f64, cold_share: f64 },
+    Band { iterations: u32, hot: u64, times: u64 },
     Power { exponent: f64 },
     Zipfian(Zipfian),
 }
@@ -63,6 +74,11 @@ impl Distribution {
                 iterations,
                 hot: f64::from(percent) / 100.0,
                 cold_share: 1.0 - f64::from(picks) / 100.0,
+            },
+            Distribution::Band { iterations, percent, picks } => Shape::Band {
+                iterations,
+                hot: (count.saturating_mul(u64::from(percent)) / 100).clamp(1, count),
+                times: 100 / u64::from(100 - picks.min(99)),
             },
             Distribution::Pareto { h } => Shape::Power { exponent: h.ln() / (1.0 - h).ln() },
             Distribution::Zipfian { exponent } => Shape::Zipfian(Zipfian::new(exponent, count)),
@@ -80,6 +96,13 @@ impl Ids {
             Shape::Gaussian { iterations } => (mean(random, *iterations) * count) as u64,
             Shape::Special { iterations, hot, cold_share } => {
                 special(random, count - 1.0, *iterations, *hot, *cold_share)
+            }
+            Shape::Band { iterations, hot, times } => {
+                if random.below(*times) == 0 {
+                    (mean(random, *iterations) * count) as u64
+                } else {
+                    (self.count / 2).saturating_sub(hot / 2) + random.below(*hot)
+                }
             }
             Shape::Power { exponent } => (random.uniform().powf(*exponent) * count) as u64,
             Shape::Zipfian(zipfian) => zipfian.rank(random) - 1,
@@ -219,6 +242,20 @@ mod tests {
     }
 
     #[test]
+    fn a_band_is_met_evenly_and_the_rest_in_a_bell() {
+        let band = |picks| Distribution::Band { iterations: 12, percent: 1, picks };
+        let times = histogram(band(75), 10_000);
+        let hot = &times[4_951..=5_050];
+        let cold_among_them = 0.25 * 100.0 * 12.0 / (10_000.0 * (std::f64::consts::TAU).sqrt());
+        assert!((share(hot) - 0.75 - cold_among_them).abs() < 0.003, "{}", share(hot));
+        assert!(hot.iter().all(|times| (2_700..3_500).contains(times)), "{hot:?}");
+        assert!(times[4_950] < 200 && times[5_051] < 200);
+        // One of 100 / (100 - 60) = 2 is not among the hot ones.
+        let half = histogram(band(60), 10_000);
+        assert!((0.5..0.53).contains(&share(&half[4_951..=5_050])));
+    }
+
+    #[test]
     fn pareto_gives_the_first_fifth_four_fifths() {
         let times = histogram(Distribution::Pareto { h: 0.2 }, 10_000);
         assert!((share(&times[1..=2_000]) - 0.8).abs() < 0.003);
@@ -253,6 +290,8 @@ mod tests {
             Distribution::Gaussian { iterations: 12 },
             SPECIAL,
             Distribution::Special { iterations: 1, percent: 100, picks: 0 },
+            Distribution::Band { iterations: 12, percent: 1, picks: 75 },
+            Distribution::Band { iterations: 1, percent: 100, picks: 99 },
             Distribution::Pareto { h: 0.01 },
             Distribution::Zipfian { exponent: 2.5 },
         ];

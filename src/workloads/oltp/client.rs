@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use super::options::Sending;
-use super::transaction::{Draws, Group, Transaction};
+use super::draws::{Draws, Place, Seeds};
+use super::group::Group;
+use super::habits::{Habits, Within};
+use super::transaction::Transaction;
+use crate::driver::random::Ids;
 use crate::driver::{ErrorCode, Failed, Stop, Tally, Worker};
 use crate::target::{Access, Answer, ErrorClass, SqlError};
-use crate::workloads::sql::session::{Session, hopeless, pause};
-use crate::workloads::sql::statements::{Request, Template};
+use crate::workloads::sql::session::{Protocol, Session, pause};
 
 /// "Duplicate entry for key": two clients deleted and inserted one id with no transaction to keep them apart.
 const DUPLICATE_KEY: u16 = 1062;
@@ -16,22 +18,26 @@ const FIRST_WAIT: Duration = Duration::from_millis(1);
 /// How often that wait doubles at most: to 64 ms.
 const MOST_DOUBLINGS: u32 = 6;
 
-/// What makes operations repeatable, and runs differ.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Seeds {
-    /// The case's seed.
-    pub(super) case: u64,
-    /// A number that no other run has.
-    pub(super) run: u64,
+/// What all clients of a case have in common.
+#[derive(Debug)]
+pub(super) struct Task<'a> {
+    pub(super) access: &'a Access,
+    pub(super) transaction: &'a Transaction,
+    pub(super) protocol: Protocol,
+    pub(super) habits: &'a Habits,
+    pub(super) seeds: Seeds,
+    pub(super) stop: &'a Stop,
 }
 
 /// A client with its connection.
 pub(super) struct OltpClient<'a> {
-    session: Session,
-    transaction: &'a Transaction,
-    retries: u32,
-    seeds: Seeds,
-    stop: Stop,
+    session: Session<'a>,
+    task: &'a Task<'a>,
+    place: Place,
+    /// The ids that it meets.
+    ids: Ids,
+    /// Operations begun on it.
+    operations: u64,
 }
 
 /// Why an attempt ended early.
@@ -44,83 +50,28 @@ enum Ended {
 
 impl<'a> OltpClient<'a> {
     /// Connects. Nothing is prepared yet: that happens when a statement is first sent.
-    pub(super) fn connect(
-        access: &Access,
-        transaction: &'a Transaction,
-        sending: Sending,
-        seeds: Seeds,
-        stop: Stop,
-    ) -> anyhow::Result<OltpClient<'a>> {
-        let session = Session::connect(access, sending.protocol)?;
-        Ok(OltpClient { session, transaction, retries: sending.retries, seeds, stop })
-    }
-
-    /// Sends the statements of one operation with new values.
-    fn attempt(&mut self, draws: &mut Draws, tally: &mut Tally) -> Result<(), Ended> {
-        let (session, stop) = (&mut self.session, &self.stop);
-        self.transaction.walk(draws, &mut |request, values| {
-            if stop.requested() && may_stop_before(request) {
-                return Err(Ended::Stopped);
-            }
-            let answer = session.send(request, values).map_err(Ended::Error)?;
-            count(answer, tally);
-            Ok(())
-        })
-    }
-
-    /// Makes the session fit for the next attempt, or says why there is none.
-    fn recover(
-        &mut self,
-        error: &SqlError,
-        retried: u32,
-        draws: &mut Draws,
-        tally: &mut Tally,
-    ) -> Result<(), Failed> {
-        let code = code_of(error);
-        if let Some(sentence) = hopeless(error) {
-            return Err(Failed { code, fatal: Some(sentence) });
-        }
-        if is_lost(error) {
-            self.regain(error)?;
-        } else if self.transaction.bracketed {
-            // When this fails the connection is lost, and the server undoes the transaction by itself.
-            let _ = self.session.roll_back().map(|answer| count(answer, tally));
-        }
-        if retried >= self.retries || !self.may_retry(error) || back_off(retried, draws, &self.stop) {
-            return Err(Failed { code, fatal: None });
-        }
-        Ok(())
-    }
-
-    fn regain(&mut self, lost: &SqlError) -> Result<(), Failed> {
-        self.session.regain(&self.stop).map_err(|error| {
-            let sentence = format!("the connection was lost ({lost}) and could not be had again: {error}");
-            let fatal = (!self.stop.requested()).then_some(sentence);
-            Failed { code: code_of(lost), fatal }
-        })
-    }
-
-    /// Whether the same operation may succeed with new values.
-    fn may_retry(&self, error: &SqlError) -> bool {
-        match error.class {
-            ErrorClass::Deadlock | ErrorClass::Connection => true,
-            _ => error.code == Some(DUPLICATE_KEY) && self.transaction.sends(Group::DeleteInserts),
-        }
+    pub(super) fn connect(task: &'a Task<'a>, place: Place, ids: Ids) -> anyhow::Result<OltpClient<'a>> {
+        let opening = task.habits.opening.as_deref();
+        let session = Session::connect(task.access, task.protocol, &task.transaction.book, opening)?;
+        Ok(OltpClient { session, task, place, ids, operations: 0 })
     }
 }
 
 impl Worker for OltpClient<'_> {
     fn step(&mut self, operation: u64, tally: &mut Tally) -> Result<(), Failed> {
-        let mut draws = Draws::of(self.seeds.case, self.seeds.run, operation);
+        self.operations += 1;
+        let task = self.task;
+        let mut draws = Draws::of(task.seeds, operation, self.place, &self.ids);
+        let within = task.habits.within(self.operations, &mut draws.texts);
         let mut retried = 0;
         let mut regained = false;
         loop {
-            let error = match self.attempt(&mut draws, tally) {
+            let error = match attempt(&mut self.session, task, &mut draws, within, tally) {
                 Ok(()) => return Ok(()),
                 Err(Ended::Stopped) => return Err(Failed { code: ErrorCode::Other, fatal: None }),
                 Err(Ended::Error(error)) => error,
             };
-            self.recover(&error, retried, &mut draws, tally)?;
+            recover(&mut self.session, task, &error, retried, &mut draws, tally)?;
             if error.class == ErrorClass::Connection && std::mem::replace(&mut regained, true) {
                 return Err(Failed { code: ErrorCode::Connection, fatal: None });
             }
@@ -130,14 +81,88 @@ impl Worker for OltpClient<'_> {
     }
 }
 
-/// A row that was deleted is inserted again even while the case is being stopped: outside a transaction it would
-/// be missing from the data set for ever.
-fn may_stop_before(request: Request) -> bool {
-    !matches!(request, Request::On(Template::Insert, _))
+/// Sends the statements of one operation.
+fn attempt(
+    session: &mut Session<'_>,
+    task: &Task<'_>,
+    draws: &mut Draws<'_>,
+    within: Within,
+    tally: &mut Tally,
+) -> Result<(), Ended> {
+    let mut lots = draws.texts.clone();
+    task.transaction.walk(draws, &mut |step| {
+        // A row that was deleted is inserted again even while the case is being stopped: outside a transaction it
+        // would be missing from the data set for ever.
+        if !step.joined && task.habits.think(&mut lots, task.stop) {
+            return Err(Ended::Stopped);
+        }
+        let answer = session.send(step.request, step.values).map_err(Ended::Error)?;
+        count(answer, tally);
+        if within.after_statement(&mut lots) { renew(session, task, tally) } else { Ok(()) }
+    })?;
+    if within == Within::AtEnd { renew(session, task, tally) } else { Ok(()) }
+}
+
+/// Connects anew, as a habit.
+#[cold]
+fn renew(session: &mut Session<'_>, task: &Task<'_>, tally: &mut Tally) -> Result<(), Ended> {
+    session.renew(task.stop).map_err(Ended::Error)?;
+    if task.habits.settle_in(task.stop) {
+        tally.other();
+    }
+    Ok(())
+}
+
+/// Makes the session fit for the next attempt, or says why there is none.
+#[cold]
+fn recover(
+    session: &mut Session<'_>,
+    task: &Task<'_>,
+    error: &SqlError,
+    retried: u32,
+    draws: &mut Draws<'_>,
+    tally: &mut Tally,
+) -> Result<(), Failed> {
+    let code = code_of(error);
+    if let Some(sentence) = session.hopeless(error) {
+        return Err(Failed { code, fatal: Some(sentence) });
+    }
+    if is_lost(error) {
+        regain(session, task.stop, error)?;
+    } else if let Some(undo) = task.transaction.undo() {
+        // When this fails the connection is lost, and the server undoes the transaction by itself.
+        let _ = session.query(undo).map(|answer| count(answer, tally));
+    }
+    if retried >= task.habits.retries
+        || !may_retry(task.transaction, error)
+        || back_off(retried, draws, task.stop)
+    {
+        return Err(Failed { code, fatal: None });
+    }
+    if task.transaction.repeats_values() {
+        draws.again();
+    }
+    Ok(())
+}
+
+fn regain(session: &mut Session<'_>, stop: &Stop, lost: &SqlError) -> Result<(), Failed> {
+    session.regain(stop).map_err(|error| {
+        let sentence = format!("the connection was lost ({lost}) and could not be had again: {error}");
+        let fatal = (!stop.requested()).then_some(sentence);
+        Failed { code: code_of(lost), fatal }
+    })
+}
+
+/// Whether the same operation may succeed when it is tried again.
+fn may_retry(transaction: &Transaction, error: &SqlError) -> bool {
+    match error.class {
+        ErrorClass::Deadlock | ErrorClass::Connection => true,
+        _ => error.code == Some(DUPLICATE_KEY) && transaction.sends(Group::DeleteInserts),
+    }
 }
 
 /// Counts a statement by what the server answered, as sysbench 1.0.20 does.
-fn count(answer: Answer, tally: &mut Tally) {
+pub(super) fn count(answer: Answer, tally: &mut Tally) {
     match answer {
         Answer::Rows(_) => tally.read(),
         Answer::Changed(_) => tally.write(),
@@ -145,7 +170,7 @@ fn count(answer: Answer, tally: &mut Tally) {
     }
 }
 
-fn code_of(error: &SqlError) -> ErrorCode {
+pub(super) fn code_of(error: &SqlError) -> ErrorCode {
     match (error.class, error.code) {
         (_, Some(code)) => ErrorCode::Server(code),
         (ErrorClass::Connection, None) => ErrorCode::Connection,
@@ -155,13 +180,13 @@ fn code_of(error: &SqlError) -> ErrorCode {
 }
 
 /// Whether the connection is at its end.
-fn is_lost(error: &SqlError) -> bool {
+pub(super) fn is_lost(error: &SqlError) -> bool {
     error.class == ErrorClass::Connection || (error.class == ErrorClass::Timeout && error.code.is_none())
 }
 
 /// Waits before a retry: not before the first; then for a random time below a bound that doubles, so that clients
 /// in each other's way part. True when the case is being stopped.
-fn back_off(retried: u32, draws: &mut Draws, stop: &Stop) -> bool {
+fn back_off(retried: u32, draws: &mut Draws<'_>, stop: &Stop) -> bool {
     let Some(doublings) = retried.checked_sub(1) else { return stop.requested() };
     let bound = FIRST_WAIT * (1 << doublings.min(MOST_DOUBLINGS));
     pause(stop, bound.mul_f64(draws.texts.uniform()))
@@ -187,13 +212,5 @@ mod tests {
         assert!(!is_lost(&error(ErrorClass::Timeout, Some(1969))));
         assert!(is_lost(&error(ErrorClass::Timeout, None)));
         assert!(is_lost(&error(ErrorClass::Connection, Some(1927))));
-    }
-
-    #[test]
-    fn only_the_second_half_of_a_replaced_row_is_sent_after_a_stop() {
-        assert!(!may_stop_before(Request::On(Template::Insert, 1)));
-        for request in [Request::Begin, Request::Commit, Request::On(Template::Delete, 1)] {
-            assert!(may_stop_before(request));
-        }
     }
 }

@@ -1,76 +1,110 @@
 //! One operation of the oltp workloads as the statements it sends: their order, tables and values.
 
-use crate::driver::random::{Ids, Random};
+use super::draws::Draws;
+use super::group::{Generation, Group};
+use super::options::Options;
 use crate::target::Bind;
-use crate::workloads::sql::rows;
-use crate::workloads::sql::statements::{Request, Template};
-
-/// Statements of one kind that an operation sends one after the other, all to one table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Group {
-    PointSelects,
-    SimpleRanges,
-    SumRanges,
-    OrderRanges,
-    DistinctRanges,
-    IndexUpdates,
-    NonIndexUpdates,
-    DeleteInserts,
-}
-
-/// Everything random in one operation.
-#[derive(Debug)]
-pub(super) struct Draws {
-    /// Decides tables and ids: the same in every run of one seed.
-    choices: Random,
-    /// Decides the texts of columns c and pad: others in every run. An UPDATE that sets what the row already holds
-    /// writes nothing, so on data that an earlier run left, equal texts would make writes into no writes.
-    pub(super) texts: Random,
-}
-
-impl Draws {
-    /// The draws of one operation; `run` is a number that no other run has.
-    pub(super) fn of(seed: u64, run: u64, operation: u64) -> Draws {
-        Draws {
-            choices: Random::for_operation(seed, operation),
-            texts: Random::for_operation(run, operation),
-        }
-    }
-}
+use crate::workloads::sql::statements::{Book, Request, Statement};
 
 /// The shape of one operation: everything but its random values.
 #[derive(Debug, Clone)]
 pub(super) struct Transaction {
-    /// BEGIN before and COMMIT after.
-    pub(super) bracketed: bool,
-    /// The groups in order, each with how often its statements are sent.
-    pub(super) groups: Vec<(Group, u32)>,
+    generation: Generation,
+    bracket: Option<Bracket>,
+    groups: Vec<Part>,
     /// Ids of a range.
-    pub(super) range_size: u32,
-    /// How many tables there are.
-    pub(super) tables: u32,
-    /// The ids of a table.
-    pub(super) ids: Ids,
+    range_size: i64,
+    /// From the first to the last value of k of a random range.
+    delta: i64,
+    random_points: u32,
+    random_ranges: u32,
+    tables: u32,
+    table_size: u32,
+    auto_inc: bool,
+    /// All statements that it may send.
+    pub(super) book: Book,
+}
+
+/// What stands before and after the statements.
+#[derive(Debug, Clone, Copy)]
+struct Bracket {
+    open: Request,
+    close: Request,
+    /// What ends an attempt that failed.
+    undo: &'static str,
+}
+
+/// The statements of one group.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    group: Group,
+    /// How often they are sent.
+    count: u32,
+    /// The first of them on the first table.
+    first: Request,
+    /// How many they are on each table.
+    each: u32,
+}
+
+/// A statement to be sent.
+#[derive(Debug)]
+pub(super) struct Step<'a> {
+    pub(super) request: Request,
+    pub(super) values: &'a [Bind<'a>],
+    /// Whether it belongs to the statement before, so that nothing may come between: a row that was deleted is
+    /// inserted again.
+    pub(super) joined: bool,
 }
 
 impl Transaction {
-    /// Walks through one operation. A table is drawn uniformly once a group; ranges are not cut at the last row.
+    /// An operation with the groups in order, each with how often its statements are sent.
+    pub(super) fn new(generation: Generation, options: &Options, groups: &[(Group, u32)]) -> Transaction {
+        let tables = &options.tables;
+        let mut book = Book::default();
+        let bracket = (!options.bracket.skip_trx).then(|| bracket(generation, options, &mut book));
+        let mut enter = |(group, count): &(Group, u32)| {
+            let of_table = |table| group.statements(generation, options, &tables.name(table));
+            let all: Vec<Statement> = (1..=tables.tables).flat_map(of_table).collect();
+            let each = (all.len() / tables.tables.max(1) as usize) as u32;
+            let numbers: Vec<Request> = all.into_iter().map(|statement| book.enter(statement)).collect();
+            let first = numbers.first().copied()?;
+            Some(Part { group: *group, count: *count, first, each })
+        };
+        let groups = groups.iter().filter_map(&mut enter).collect();
+        Transaction {
+            generation,
+            bracket,
+            groups,
+            range_size: i64::from(options.reads.range_size),
+            delta: i64::from(options.ranges.delta),
+            random_points: options.points.random_points,
+            random_ranges: options.ranges.number_of_ranges,
+            tables: tables.tables,
+            table_size: tables.table_size,
+            auto_inc: tables.auto_inc,
+            book,
+        }
+    }
+
+    /// Walks through one operation. A table is drawn uniformly: by 1.0 once a group, by earlier ones once an operation.
     pub(super) fn walk<E>(
         &self,
-        draws: &mut Draws,
-        send: &mut impl FnMut(Request, &[Bind<'_>]) -> Result<(), E>,
+        draws: &mut Draws<'_>,
+        send: &mut impl FnMut(Step<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        if self.bracketed {
-            send(Request::Begin, &[])?;
+        if let Some(bracket) = self.bracket {
+            send(Step { request: bracket.open, values: &[], joined: false })?;
         }
-        for (group, count) in &self.groups {
-            let table = self.table(&mut draws.choices);
-            for _ in 0..*count {
-                self.statement(*group, table, draws, send)?;
+        let kept = self.generation.keeps_table().then(|| draws.table(self.tables));
+        for part in &self.groups {
+            let table = kept.unwrap_or_else(|| draws.table(self.tables));
+            let first = part.first.plus((table - 1) * part.each);
+            for _ in 0..part.count {
+                self.statement(part.group, first, draws, send)?;
             }
         }
-        if self.bracketed {
-            send(Request::Commit, &[])?;
+        if let Some(bracket) = self.bracket {
+            send(Step { request: bracket.close, values: &[], joined: false })?;
         }
         Ok(())
     }
@@ -78,177 +112,125 @@ impl Transaction {
     fn statement<E>(
         &self,
         group: Group,
-        table: u32,
-        draws: &mut Draws,
-        send: &mut impl FnMut(Request, &[Bind<'_>]) -> Result<(), E>,
+        request: Request,
+        draws: &mut Draws<'_>,
+        send: &mut impl FnMut(Step<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let id = self.id(&mut draws.choices);
-        let end = id + i64::from(self.range_size) - 1;
-        let one = [Bind::Integer(id)];
-        let range = [Bind::Integer(id), Bind::Integer(end)];
-        let mut step = |template, values: &[Bind<'_>]| send(Request::On(template, table), values);
+        let id = draws.id();
+        let mut step = |values: &[Bind<'_>]| send(Step { request, values, joined: false });
         match group {
-            Group::PointSelects => step(Template::PointSelect, &one),
-            Group::SimpleRanges => step(Template::SimpleRange, &range),
-            Group::SumRanges => step(Template::SumRange, &range),
-            Group::OrderRanges => step(Template::OrderRange, &range),
-            Group::DistinctRanges => step(Template::DistinctRange, &range),
-            Group::IndexUpdates => step(Template::IndexUpdate, &one),
-            Group::NonIndexUpdates => {
-                let c = text(rows::push_c, &mut draws.texts);
-                step(Template::NonIndexUpdate, &[Bind::Text(&c), Bind::Integer(id)])
+            Group::PointSelects | Group::IndexUpdates | Group::Deletes | Group::PadSelects => {
+                step(&[Bind::Integer(id)])
             }
-            Group::DeleteInserts => {
-                let k = self.id(&mut draws.choices);
-                let (c, pad) = (text(rows::push_c, &mut draws.texts), text(rows::push_pad, &mut draws.texts));
-                step(Template::Delete, &one)?;
-                let row = [Bind::Integer(id), Bind::Integer(k), Bind::Text(&c), Bind::Text(&pad)];
-                step(Template::Insert, &row)
+            Group::SimpleRanges | Group::SumRanges | Group::OrderRanges | Group::DistinctRanges => {
+                step(&self.range(group, id).map(Bind::Integer))
+            }
+            Group::NonIndexUpdates => step(&[Bind::Text(&self.c(draws)), Bind::Integer(id)]),
+            Group::DeleteInserts => self.replace(id, request, draws, send),
+            Group::Inserts => self.insert(id, draws, &mut step),
+            Group::RandomPoints => {
+                let others = (1..self.random_points).map(|_| draws.id());
+                step(&std::iter::once(id).chain(others).map(Bind::Integer).collect::<Vec<_>>())
+            }
+            Group::RandomRanges => {
+                let others = (1..self.random_ranges).map(|_| draws.id());
+                let ends = std::iter::once(id).chain(others).flat_map(|from| [from, from + self.delta]);
+                step(&ends.map(Bind::Integer).collect::<Vec<_>>())
+            }
+            Group::UniqueDeletes => step(&[Bind::Integer(draws.old_id(self.table_size))]),
+            Group::Calls => {
+                let place = draws.place;
+                step(&[place.client, place.clients].map(|number| Bind::Integer(i64::from(number))))
             }
         }
     }
 
-    fn table(&self, random: &mut Random) -> u32 {
-        1 + random.below(u64::from(self.tables)) as u32
+    /// Both values of a range that begins at an id. 1.0 lets it pass the last row, and 0.5 has the server add its size;
+    /// in 0.4 it ends inside the table, and the distinct one is a row longer.
+    fn range(&self, group: Group, id: i64) -> [i64; 2] {
+        match self.generation {
+            Generation::V10 => [id, id + self.range_size - 1],
+            Generation::V05 => [id, id],
+            Generation::V04 => {
+                let from = id.min(i64::from(self.table_size) - self.range_size).max(1);
+                let more = i64::from(group == Group::DistinctRanges);
+                [from, from + self.range_size - 1 + more]
+            }
+        }
     }
 
-    fn id(&self, random: &mut Random) -> i64 {
-        self.ids.pick(random) as i64
+    fn c(&self, draws: &mut Draws<'_>) -> String {
+        if self.generation == Generation::V04 { draws.numbers(10) } else { draws.c() }
+    }
+
+    fn pad(&self, draws: &mut Draws<'_>) -> String {
+        if self.generation == Generation::V04 { draws.numbers(5) } else { draws.pad() }
+    }
+
+    /// Deletes a row and inserts one with the same id.
+    fn replace<E>(
+        &self,
+        id: i64,
+        delete: Request,
+        draws: &mut Draws<'_>,
+        send: &mut impl FnMut(Step<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (insert, one) = (delete.plus(1), [Bind::Integer(id)]);
+        if self.generation == Generation::V04 {
+            send(Step { request: delete, values: &one, joined: false })?;
+            return send(Step { request: insert, values: &one, joined: true });
+        }
+        let k = Bind::Integer(draws.id());
+        let (c, pad) = (draws.c(), draws.pad());
+        send(Step { request: delete, values: &one, joined: false })?;
+        let row = [Bind::Integer(id), k, Bind::Text(&c), Bind::Text(&pad)];
+        send(Step { request: insert, values: &row, joined: true })
+    }
+
+    /// Adds a row. Where the server numbers rows, 1.0 sends 0 for the id, and the statement of 0.4 has NULL in it.
+    fn insert<E>(
+        &self,
+        k: i64,
+        draws: &mut Draws<'_>,
+        step: &mut impl FnMut(&[Bind<'_>]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let id = Bind::Integer(if self.auto_inc { 0 } else { draws.new_id() });
+        let (c, pad) = (self.c(draws), self.pad(draws));
+        let row = [id, Bind::Integer(k), Bind::Text(&c), Bind::Text(&pad)];
+        let without_id = self.generation == Generation::V04 && self.auto_inc;
+        step(&row[usize::from(without_id)..])
+    }
+
+    /// What ends an attempt that failed; `None` where each statement stands for itself.
+    pub(super) fn undo(&self) -> Option<&'static str> {
+        self.bracket.map(|bracket| bracket.undo)
     }
 
     /// Whether an operation sends statements of this group.
     pub(super) fn sends(&self, group: Group) -> bool {
-        self.groups.iter().any(|(sent, _)| *sent == group)
+        self.groups.iter().any(|part| part.group == group)
+    }
+
+    /// Whether it is tried again with the values of the first attempt.
+    pub(super) fn repeats_values(&self) -> bool {
+        self.generation.repeats_values()
     }
 }
 
-fn text(push: fn(&mut String, &mut Random), random: &mut Random) -> String {
-    let mut text = String::with_capacity(120);
-    push(&mut text, random);
-    text
+fn bracket(generation: Generation, options: &Options, book: &mut Book) -> Bracket {
+    let tables = &options.tables;
+    if !generation.locks_tables() || tables.has_transactions() {
+        let [open, close] = ["BEGIN", "COMMIT"].map(|text| book.enter(Statement::new(text)));
+        return Bracket { open, close, undo: "ROLLBACK" };
+    }
+    let reads = generation == Generation::V04 && options.only.read_only;
+    let how = if reads { "READ" } else { "WRITE" };
+    let locks: Vec<String> =
+        (1..=tables.tables).map(|table| format!("{} {how}", tables.name(table))).collect();
+    let lock = format!("LOCK TABLES {}", locks.join(" ,"));
+    let [open, close] = [&*lock, "UNLOCK TABLES"].map(|text| book.enter(Statement::plain(text)));
+    Bracket { open, close, undo: "UNLOCK TABLES" }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::driver::random::Distribution;
-    use std::collections::BTreeSet;
-    use std::convert::Infallible;
-
-    type Sent = (Request, Vec<String>);
-
-    fn transaction(groups: &[(Group, u32)]) -> Transaction {
-        Transaction {
-            bracketed: true,
-            groups: groups.to_vec(),
-            range_size: 100,
-            tables: 4,
-            ids: Distribution::Uniform.over(1, 1_000),
-        }
-    }
-
-    fn sent(transaction: &Transaction, operation: u64) -> Vec<Sent> {
-        sent_in_run(1, transaction, operation)
-    }
-
-    fn sent_in_run(run: u64, transaction: &Transaction, operation: u64) -> Vec<Sent> {
-        let mut sent = Vec::new();
-        let mut draws = Draws::of(1, run, operation);
-        let walked: Result<(), Infallible> = transaction.walk(&mut draws, &mut |request, values| {
-            let text = |value: &Bind<'_>| match value {
-                Bind::Integer(integer) => integer.to_string(),
-                Bind::Text(text) => (*text).to_owned(),
-            };
-            sent.push((request, values.iter().map(text).collect()));
-            Ok(())
-        });
-        walked.unwrap();
-        sent
-    }
-
-    fn tables(sent: &[Sent]) -> Vec<u32> {
-        sent.iter()
-            .filter_map(|(request, _)| match request {
-                Request::On(_, table) => Some(*table),
-                _ => None,
-            })
-            .collect()
-    }
-
-    #[test]
-    fn a_group_stays_on_one_table_and_groups_part() {
-        let transaction = transaction(&[(Group::PointSelects, 10), (Group::DeleteInserts, 3)]);
-        let mut groups_differ = false;
-        let mut seen = BTreeSet::new();
-        for operation in 0..100 {
-            let tables = tables(&sent(&transaction, operation));
-            let (selects, replaces) = tables.split_at(10);
-            assert!(selects.iter().all(|table| *table == selects[0]));
-            assert!(replaces.len() == 6 && replaces.iter().all(|table| *table == replaces[0]));
-            groups_differ |= selects[0] != replaces[0];
-            seen.extend(tables);
-        }
-        assert!(groups_differ);
-        assert_eq!(seen, BTreeSet::from([1, 2, 3, 4]));
-    }
-
-    #[test]
-    fn ranges_name_as_many_ids_as_asked_and_pass_the_last_row() {
-        let transaction = transaction(&[(Group::OrderRanges, 1)]);
-        let mut passed = false;
-        for operation in 0..200 {
-            let sent = sent(&transaction, operation);
-            let [from, to] = [0, 1].map(|place| sent[1].1[place].parse::<i64>().unwrap());
-            assert_eq!(to - from, 99);
-            assert!((1..=1_000).contains(&from));
-            passed |= to > 1_000;
-        }
-        assert!(passed);
-    }
-
-    #[test]
-    fn the_row_that_is_deleted_is_inserted_again_with_new_values() {
-        let sent = sent(&transaction(&[(Group::DeleteInserts, 1)]), 5);
-        let [_, (_, deleted), (_, inserted), _] = sent.as_slice() else { panic!("{sent:?}") };
-        assert_eq!(deleted[0], inserted[0]);
-        assert!((1..=1_000).contains(&inserted[1].parse::<u32>().unwrap()));
-        assert_eq!((inserted[2].len(), inserted[3].len()), (119, 59));
-    }
-
-    #[test]
-    fn an_operation_meets_the_same_rows_in_every_run_and_writes_other_texts() {
-        let transaction = transaction(&[(Group::PointSelects, 10), (Group::NonIndexUpdates, 1)]);
-        let (mut one, mut other) = (sent_in_run(1, &transaction, 7), sent_in_run(2, &transaction, 7));
-        assert_eq!(one, sent_in_run(1, &transaction, 7));
-        let texts = [&mut one, &mut other].map(|sent| sent[11].1.remove(0));
-        assert_eq!(one, other);
-        assert_ne!(texts[0], texts[1]);
-        assert_ne!(one[..11], sent(&transaction, 8)[..11]);
-    }
-
-    #[test]
-    fn a_second_attempt_has_new_values() {
-        let transaction = transaction(&[(Group::PointSelects, 10)]);
-        let mut draws = Draws::of(1, 1, 1);
-        let mut attempt = || {
-            let mut ids = Vec::new();
-            let walked: Result<(), Infallible> = transaction.walk(&mut draws, &mut |_, values| {
-                ids.extend(values.iter().map(|value| format!("{value:?}")));
-                Ok(())
-            });
-            walked.unwrap();
-            ids
-        };
-        assert_ne!(attempt(), attempt());
-    }
-
-    #[test]
-    fn the_first_error_ends_the_walk() {
-        let mut asked = 0;
-        let walked = transaction(&[(Group::PointSelects, 10)]).walk(&mut Draws::of(1, 1, 1), &mut |_, _| {
-            asked += 1;
-            if asked == 3 { Err("lost") } else { Ok(()) }
-        });
-        assert_eq!((walked, asked), (Err("lost"), 3));
-    }
-}
+mod tests;

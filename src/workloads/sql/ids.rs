@@ -33,6 +33,9 @@ pub(crate) struct IdOptions {
     pub(crate) rand_spec_res: u32,
     pub(crate) rand_pareto_h: f64,
     pub(crate) rand_zipfian_exp: f64,
+    /// Whether `special` is that of sysbench 0.4 and 0.5; the workload says so.
+    #[serde(skip)]
+    pub(crate) old: bool,
 }
 
 impl Default for IdOptions {
@@ -44,6 +47,7 @@ impl Default for IdOptions {
             rand_spec_res: 75,
             rand_pareto_h: 0.2,
             rand_zipfian_exp: 0.8,
+            old: false,
         }
     }
 }
@@ -106,7 +110,17 @@ impl IdOptions {
 
     /// The ids of a table of so many rows.
     pub(crate) fn over(&self, table_size: u32) -> Ids {
+        self.between(1, u64::from(table_size))
+    }
+
+    /// The numbers from `low` to `high`, both included.
+    pub(crate) fn between(&self, low: u64, high: u64) -> Ids {
         let distribution = match self.rand_type {
+            RandType::Special if self.old => Distribution::Band {
+                iterations: self.rand_spec_iter,
+                percent: self.rand_spec_pct,
+                picks: self.rand_spec_res,
+            },
             RandType::Special => Distribution::Special {
                 iterations: self.rand_spec_iter,
                 percent: self.rand_spec_pct,
@@ -117,13 +131,14 @@ impl IdOptions {
             RandType::Pareto => Distribution::Pareto { h: self.rand_pareto_h },
             RandType::Zipfian => Distribution::Zipfian { exponent: self.rand_zipfian_exp },
         };
-        distribution.over(1, u64::from(table_size))
+        distribution.over(low, high)
     }
 
     /// The shape with the constants that count for it, as text: two equal texts mean the same distribution.
     pub(crate) fn description(&self) -> String {
         let IdOptions { rand_spec_pct: pct, rand_spec_iter: iter, rand_spec_res: res, .. } = self;
         match self.rand_type {
+            RandType::Special if self.old => format!("band pct={pct} iter={iter} res={res}"),
             RandType::Special => format!("special pct={pct} iter={iter} res={res}"),
             RandType::Uniform => "uniform".to_owned(),
             RandType::Gaussian => format!("gaussian iter={iter}"),

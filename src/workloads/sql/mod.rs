@@ -5,6 +5,7 @@
 pub(crate) mod ids;
 mod inserts;
 pub(crate) mod loader;
+pub(crate) mod prewarm;
 pub(crate) mod rows;
 pub(crate) mod schema;
 pub(crate) mod session;

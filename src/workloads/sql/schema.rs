@@ -11,7 +11,7 @@ const ROWS_REVISION: u32 = 1;
 /// `id` is a signed INTEGER.
 const LARGEST_ID: u32 = i32::MAX as u32;
 /// Each table is entered in the schema's manifest, which is written anew each time.
-const MOST_TABLES: u32 = 1_000;
+pub(crate) const MOST_TABLES: u32 = 1_000;
 /// Engines that keep no rows of their own: what is written to them arrives in tables that benchd did not create.
 const ELSEWHERE: [&str; 9] =
     ["connect", "federated", "federatedx", "merge", "mrg_myisam", "oqgraph", "s3", "sphinx", "spider"];
@@ -29,6 +29,8 @@ const NOT_OPTIONS: [&str; 11] = [
     "versioned",
     "versioning",
 ];
+/// Engines that cannot take a change back.
+const WITHOUT_TRANSACTIONS: [&str; 6] = ["archive", "aria", "blackhole", "csv", "memory", "myisam"];
 /// Names of one engine, the one that a server answers with last.
 const ALIASES: [(&str, &str); 4] =
     [("heap", "memory"), ("innobase", "innodb"), ("maria", "aria"), ("ndb", "ndbcluster")];
@@ -179,6 +181,11 @@ impl Tables {
         canonical(&self.engine) == canonical(found)
     }
 
+    /// Whether the engine can take a change back.
+    pub(crate) fn has_transactions(&self) -> bool {
+        !WITHOUT_TRANSACTIONS.contains(&canonical(&self.engine).as_str())
+    }
+
     /// Rows that a table begins with.
     pub(crate) fn rows_each(&self) -> u32 {
         if self.empty { 0 } else { self.table_size }
@@ -246,9 +253,21 @@ mod tests {
     #[test]
     fn earlier_generations_have_other_tables() {
         let of = |shape, engine: &str| Tables { shape, engine: engine.to_owned(), ..Tables::default() };
+        assert_eq!(
+            of(Shape::V05, "innodb").definition(),
+            "( id INTEGER UNSIGNED NOT NULL AUTO_INCREMENT, k INTEGER UNSIGNED DEFAULT '0' NOT NULL, \
+             c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id) ) \
+             /*! ENGINE = innodb MAX_ROWS = 1000000 */"
+        );
         assert!(of(Shape::V04, "innodb").definition().ends_with("PRIMARY KEY (id) ) /*! ENGINE = innodb */"));
         assert!(of(Shape::V04, "MyISAM").definition().ends_with("/*! ENGINE = MyISAM MAX_ROWS = 1000000 */"));
         assert_eq!(of(Shape::V04, "innodb").create_index(1).unwrap(), "CREATE INDEX k on sbtest(k)");
+        let pairs = Tables { auto_inc: false, ..of(Shape::Pairs, "innodb") };
+        assert_eq!(
+            pairs.definition(),
+            "( id INTEGER NOT NULL, k INTEGER DEFAULT '0' NOT NULL, PRIMARY KEY (id) ) /*! ENGINE = innodb */"
+        );
+        assert_eq!(pairs.create_index(1), None);
     }
 
     #[test]
@@ -258,6 +277,7 @@ mod tests {
         assert!(tables("ndb").is_engine("ndbcluster"));
         assert!(tables("heap").is_engine("MEMORY"));
         assert!(!tables("rocksdb").is_engine("InnoDB"));
+        assert!(tables("RocksDB").has_transactions() && !tables("Maria").has_transactions());
     }
 
     fn refusal(tables: &Tables) -> Option<String> {
@@ -301,7 +321,7 @@ mod tests {
             Tables { auto_inc: false, ..base.clone() },
             Tables { secondary: true, ..base.clone() },
             Tables { create_secondary: false, ..base.clone() },
-            Tables { shape: Shape::V04, ..base.clone() },
+            Tables { shape: Shape::V05, ..base.clone() },
             Tables { empty: true, ..base.clone() },
         ];
         for other in &others {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::statements::{self, Request};
+use super::statements::{Book, Request};
 use crate::driver::Stop;
 use crate::target::{Access, Answer, Bind, ErrorClass, LoadConnection, LoadStatement, SqlError};
 use crate::units::Span;
@@ -37,8 +37,12 @@ pub(crate) enum Protocol {
 
 /// A connection and the statements prepared on it.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct Session<'a> {
     access: Access,
+    /// What it may be asked to send.
+    book: &'a Book,
+    /// What is sent first on every connection.
+    opening: Option<&'a str>,
     /// Absent only while the session ends.
     connection: Option<LoadConnection>,
     protocol: Protocol,
@@ -56,15 +60,22 @@ enum Way {
     /// Prepared on this connection.
     Prepared(Box<LoadStatement>),
     /// As text: by the protocol that was chosen, or because the server cannot prepare it.
-    Text(Box<str>),
+    Text,
 }
 
-impl Session {
-    /// Connects.
-    pub(crate) fn connect(access: &Access, protocol: Protocol) -> Result<Session, SqlError> {
+impl<'a> Session<'a> {
+    /// Connects; what `opening` says is sent first on every connection.
+    pub(crate) fn connect(
+        access: &Access,
+        protocol: Protocol,
+        book: &'a Book,
+        opening: Option<&'a str>,
+    ) -> Result<Session<'a>, SqlError> {
         Ok(Session {
             access: access.clone(),
-            connection: Some(LoadConnection::connect(access)?),
+            book,
+            opening,
+            connection: Some(open(access, opening)?),
             protocol,
             ways: Vec::new(),
             text: String::new(),
@@ -75,28 +86,29 @@ impl Session {
     #[inline]
     pub(crate) fn send(&mut self, request: Request, values: &[Bind<'_>]) -> Result<Answer, SqlError> {
         let number = request.number();
-        if !matches!(self.ways.get(number), Some(Way::Prepared(_) | Way::Text(_))) {
+        if !matches!(self.ways.get(number), Some(Way::Prepared(_) | Way::Text)) {
             self.find_way(request)?;
         }
         let connection = connection(&mut self.connection)?;
-        match self.ways.get_mut(number) {
-            Some(Way::Prepared(statement)) => connection.execute(statement, values),
-            Some(Way::Text(text)) => {
-                statements::write_in(text, values, &mut self.text);
+        match (self.ways.get_mut(number), self.book.find(request)) {
+            (Some(Way::Prepared(statement)), _) => connection.execute(statement, values),
+            (Some(Way::Text), Some(statement)) => {
+                statement.write(values, &mut self.text);
                 connection.query(&self.text)
             }
-            Some(Way::Unknown) | None => Err(SqlError::no_connection()),
+            _ => Err(SqlError::no_connection()),
         }
     }
 
     #[cold]
     fn find_way(&mut self, request: Request) -> Result<(), SqlError> {
-        let text = request.text();
+        let Some(statement) = self.book.find(request) else { return Err(SqlError::no_connection()) };
         let way = match self.protocol {
-            Protocol::Text => Way::Text(text.into()),
-            Protocol::Prepared => match connection(&mut self.connection)?.prepare(&text) {
+            Protocol::Text => Way::Text,
+            Protocol::Prepared if statement.is_plain() => Way::Text,
+            Protocol::Prepared => match connection(&mut self.connection)?.prepare(statement.text()) {
                 Ok(statement) => Way::Prepared(Box::new(statement)),
-                Err(error) if error.code == Some(NOT_PREPARABLE) => Way::Text(text.into()),
+                Err(error) if error.code == Some(NOT_PREPARABLE) => Way::Text,
                 Err(error) => return Err(error),
             },
         };
@@ -108,9 +120,31 @@ impl Session {
         Ok(())
     }
 
-    /// Undoes the open transaction.
-    pub(crate) fn roll_back(&mut self) -> Result<Answer, SqlError> {
-        connection(&mut self.connection)?.query("ROLLBACK")
+    /// Sends a text and reads its whole answer.
+    pub(crate) fn query(&mut self, sql: &str) -> Result<Answer, SqlError> {
+        connection(&mut self.connection)?.query(sql)
+    }
+
+    /// Ends the connection and opens another one.
+    pub(crate) fn renew(&mut self, stop: &Stop) -> Result<(), SqlError> {
+        if let Some(connection) = self.connection.take() {
+            connection.close();
+        }
+        self.regain(stop)
+    }
+
+    /// What makes every further operation fail too, with what to do about it.
+    pub(crate) fn hopeless(&self, error: &SqlError) -> Option<String> {
+        if error.code == Some(TOO_MANY_PREPARED) {
+            let most = self.book.len();
+            let advice = format!(
+                "each client prepares up to {most} statements, those on a table for each table: raise \
+                 max_prepared_stmt_count on the server, use fewer tables or threads, or protocol = \"text\""
+            );
+            return Some(format!("the server prepares no more statements ({error}); {advice}"));
+        }
+        let denied = error.class == ErrorClass::Denied;
+        denied.then(|| format!("the server refuses the load's statements ({error})"))
     }
 
     /// Opens a connection in place of the one that was lost, with waits that double, for no more than 3 s. What
@@ -121,7 +155,7 @@ impl Session {
         let access = Access { connect_timeout, ..self.access.clone() };
         let mut wait = REGAIN_WAIT;
         loop {
-            match LoadConnection::connect(&access) {
+            match open(&access, self.opening) {
                 Ok(connection) => {
                     self.connection = Some(connection);
                     self.ways.clear();
@@ -137,7 +171,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for Session<'_> {
     /// Says goodbye: a server logs a connection that ends without.
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take() {
@@ -150,14 +184,12 @@ fn connection(connection: &mut Option<LoadConnection>) -> Result<&mut LoadConnec
     connection.as_mut().ok_or_else(SqlError::no_connection)
 }
 
-/// What makes every further operation fail too, with what to do about it.
-pub(crate) fn hopeless(error: &SqlError) -> Option<String> {
-    if error.code == Some(TOO_MANY_PREPARED) {
-        let advice = "each client prepares up to 11 statements, 9 of them for each table: raise \
-                      max_prepared_stmt_count on the server, use fewer tables or threads, or protocol = \"text\"";
-        return Some(format!("the server prepares no more statements ({error}); {advice}"));
+fn open(access: &Access, opening: Option<&str>) -> Result<LoadConnection, SqlError> {
+    let mut connection = LoadConnection::connect(access)?;
+    if let Some(sql) = opening {
+        connection.query(sql)?;
     }
-    (error.class == ErrorClass::Denied).then(|| format!("the server refuses the load's statements ({error})"))
+    Ok(connection)
 }
 
 /// Waits, for less when a stop is requested; true when it was.

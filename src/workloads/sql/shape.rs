@@ -3,7 +3,7 @@
 
 /// Rows of one INSERT of sysbench 0.4.
 const ROWS_AT_ONCE_04: u32 = 10_000;
-/// What sysbench 0.4 tells MyISAM to expect.
+/// What sysbench 0.5 tells MyISAM to expect.
 const MAX_ROWS: u32 = 1_000_000;
 
 /// Whose tables they are.
@@ -12,8 +12,12 @@ pub(crate) enum Shape {
     /// `sbtest1 … sbtestN` of sysbench 1.0.
     #[default]
     V10,
+    /// Those of 0.5: the same with numbers without a sign.
+    V05,
     /// The one table `sbtest` of 0.4, in which all rows are alike.
     V04,
+    /// Those of `bulk_insert` of 1.0: two numbers a row.
+    Pairs,
 }
 
 impl Shape {
@@ -21,7 +25,7 @@ impl Shape {
     pub(crate) fn table(self, number: u32) -> String {
         match self {
             Shape::V04 => "sbtest".to_owned(),
-            Shape::V10 => format!("sbtest{number}"),
+            Shape::V10 | Shape::V05 | Shape::Pairs => format!("sbtest{number}"),
         }
     }
 
@@ -29,7 +33,7 @@ impl Shape {
     pub(super) fn number(self, name: &str) -> Option<u32> {
         let number = match self {
             Shape::V04 => 1,
-            Shape::V10 => name.strip_prefix("sbtest")?.parse().ok()?,
+            Shape::V10 | Shape::V05 | Shape::Pairs => name.strip_prefix("sbtest")?.parse().ok()?,
         };
         (self.table(number) == name).then_some(number)
     }
@@ -37,7 +41,9 @@ impl Shape {
     /// The columns of CREATE TABLE, without the key.
     pub(super) fn columns(self, numbering: &str) -> String {
         let (integer, char) = match self {
+            Shape::Pairs => return "id INTEGER NOT NULL, k INTEGER DEFAULT '0' NOT NULL".to_owned(),
             Shape::V10 => ("INTEGER", "CHAR"),
+            Shape::V05 => ("INTEGER UNSIGNED", "CHAR"),
             Shape::V04 => ("INTEGER UNSIGNED", "char"),
         };
         format!(
@@ -49,10 +55,11 @@ impl Shape {
     /// What follows the columns: the engine, and what else sysbench says there.
     pub(super) fn engine_clause(self, engine: &str) -> String {
         match self {
+            Shape::V05 => format!("/*! ENGINE = {engine} MAX_ROWS = {MAX_ROWS} */"),
             Shape::V04 if engine.eq_ignore_ascii_case("myisam") => {
                 format!("/*! ENGINE = {engine} MAX_ROWS = {MAX_ROWS} */")
             }
-            Shape::V10 | Shape::V04 => format!("/*! ENGINE = {engine} */"),
+            Shape::V10 | Shape::V04 | Shape::Pairs => format!("/*! ENGINE = {engine} */"),
         }
     }
 
@@ -60,7 +67,9 @@ impl Shape {
     pub(super) fn create_index(self, table: u32) -> Option<String> {
         match self {
             Shape::V10 => Some(format!("CREATE INDEX k_{table} ON sbtest{table}(k)")),
+            Shape::V05 => Some(format!("CREATE INDEX k_{table} on sbtest{table}(k)")),
             Shape::V04 => Some("CREATE INDEX k on sbtest(k)".to_owned()),
+            Shape::Pairs => None,
         }
     }
 
@@ -83,7 +92,9 @@ impl Shape {
     pub(super) fn word(self) -> &'static str {
         match self {
             Shape::V10 => "",
+            Shape::V05 => " shape=0.5",
             Shape::V04 => " shape=0.4",
+            Shape::Pairs => " shape=pairs",
         }
     }
 }
@@ -92,7 +103,7 @@ impl Shape {
 mod tests {
     use super::*;
 
-    const ALL: [Shape; 2] = [Shape::V10, Shape::V04];
+    const ALL: [Shape; 4] = [Shape::V10, Shape::V05, Shape::V04, Shape::Pairs];
 
     #[test]
     fn a_table_is_known_by_its_name() {
