@@ -8,6 +8,8 @@
 )]
 
 mod common;
+#[path = "oltp/habits.rs"]
+mod habits;
 #[path = "oltp/relay.rs"]
 mod relay;
 #[path = "oltp/sameness.rs"]
@@ -79,9 +81,10 @@ fn workload(name: &str, changes: Value) -> Box<dyn Workload> {
     let kind = find(name).unwrap();
     let mut parameters = (kind.defaults)();
     let base = json!({"threads": 1, "warm_up": "0s", "time": "0s", "operations": 20, "table_size": 1_000});
-    for values in [base, changes] {
-        parameters.extend(values.as_object().unwrap().clone());
-    }
+    let known: Vec<String> = parameters.keys().cloned().collect();
+    let base = base.as_object().unwrap().clone().into_iter().filter(|(key, _)| known.contains(key));
+    parameters.extend(base);
+    parameters.extend(changes.as_object().unwrap().clone());
     (kind.build)(&parameters).unwrap()
 }
 

@@ -1,5 +1,5 @@
 //! Point selects over several ways to a server, in one process with one thread for each connection: what each way
-//! costs. Run it by `benches/peers/oltp`, which starts the server and sets it beside sysbench.
+//! costs. Run it by `benches/peers/sql --ways …`, which starts the server and sets it beside sysbench.
 //!
 //! usage: load WAY SOCKET SCHEMA CONNECTIONS SECONDS TABLE_SIZE
 //!

@@ -15,8 +15,8 @@ use crate::workloads::sql::session::{Protocol, Session, pause};
 const DUPLICATE_KEY: u16 = 1062;
 /// The longest wait before the second retry; the one before the first is none.
 const FIRST_WAIT: Duration = Duration::from_millis(1);
-/// How often that wait doubles at most: to 64 ms.
-const MOST_DOUBLINGS: u32 = 6;
+/// How often that wait doubles at most: to 256 ms.
+const MOST_DOUBLINGS: u32 = 8;
 
 /// What all clients of a case have in common.
 #[derive(Debug)]

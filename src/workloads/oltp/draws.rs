@@ -99,6 +99,11 @@ impl<'a> Draws<'a> {
         unique::new_id(self.seeds.case, self.operation)
     }
 
+    /// The same among the numbers without a sign.
+    pub(super) fn new_unsigned_id(&self) -> i64 {
+        self.new_id() - i64::from(i32::MIN)
+    }
+
     /// The id of a row of 1 to `rows`, which the next operations do not have.
     pub(super) fn old_id(&self, rows: u32) -> i64 {
         unique::old_id(self.seeds.case, self.operation, rows)

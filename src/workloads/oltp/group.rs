@@ -217,6 +217,7 @@ fn list(part: &str, times: u32, between: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workloads::oltp::options::Reads;
 
     const ALL: [Group; 15] = [
         Group::PointSelects,
@@ -238,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_server_adds_the_size_of_a_range_in_0_5() {
-        let options = Options::default();
+        let options = Options { reads: Reads::default(), ..Options::default() };
         let text = |group: Group| group.statements(Generation::V05, &options, "sbtest1")[0].text().to_owned();
         assert_eq!(text(Group::SumRanges), "SELECT SUM(K) FROM sbtest1 WHERE id BETWEEN ? AND ?+99");
         let ordered = "SELECT DISTINCT c FROM sbtest1 WHERE id BETWEEN ? AND ?+99 ORDER BY c";

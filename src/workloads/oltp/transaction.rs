@@ -194,9 +194,13 @@ impl Transaction {
         draws: &mut Draws<'_>,
         step: &mut impl FnMut(&[Bind<'_>]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let id = Bind::Integer(if self.auto_inc { 0 } else { draws.new_id() });
+        let id = match self.generation {
+            _ if self.auto_inc => 0,
+            Generation::V10 => draws.new_id(),
+            Generation::V05 | Generation::V04 => draws.new_unsigned_id(),
+        };
         let (c, pad) = (self.c(draws), self.pad(draws));
-        let row = [id, Bind::Integer(k), Bind::Text(&c), Bind::Text(&pad)];
+        let row = [Bind::Integer(id), Bind::Integer(k), Bind::Text(&c), Bind::Text(&pad)];
         let without_id = self.generation == Generation::V04 && self.auto_inc;
         step(&row[usize::from(without_id)..])
     }

@@ -9,9 +9,9 @@ use crate::driver::Stop;
 use crate::target::{Access, Answer, Bind, ErrorClass, LoadConnection, LoadStatement, SqlError};
 use crate::units::Span;
 
-/// "This command is not supported in the prepared statement protocol": BEGIN on MySQL. sysbench 1.0.20 sends such
-/// statements as text too.
-const NOT_PREPARABLE: u16 = 1295;
+/// "This command is not supported in the prepared statement protocol", as BEGIN on MySQL, and "Dynamic parameters can
+/// only be used in DML statements", as HANDLER there. sysbench 1.0.20 sends such statements as text too.
+const NOT_PREPARABLE: [u16; 2] = [1295, 6413];
 /// "Can't create more than max_prepared_stmt_count statements".
 const TOO_MANY_PREPARED: u16 = 1461;
 /// The longest a lost connection is tried to be had again.
@@ -108,7 +108,7 @@ impl<'a> Session<'a> {
             Protocol::Prepared if statement.is_plain() => Way::Text,
             Protocol::Prepared => match connection(&mut self.connection)?.prepare(statement.text()) {
                 Ok(statement) => Way::Prepared(Box::new(statement)),
-                Err(error) if error.code == Some(NOT_PREPARABLE) => Way::Text,
+                Err(error) if error.code.is_some_and(|code| NOT_PREPARABLE.contains(&code)) => Way::Text,
                 Err(error) => return Err(error),
             },
         };
