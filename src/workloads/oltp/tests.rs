@@ -99,7 +99,7 @@ fn an_operation_without_statements_is_refused() {
 #[test]
 fn a_procedure_is_called_where_one_is_given() {
     let sp = ("mode", json!("sp"));
-    assert_eq!(refusal("oltp04", &[sp.clone()]).as_deref(), Some("procedure"));
+    assert_eq!(refusal("oltp04", std::slice::from_ref(&sp)).as_deref(), Some("procedure"));
     assert_eq!(refusal("oltp04", &[sp, ("procedure", json!("shop.load"))]), None);
 }
 
