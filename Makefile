@@ -5,6 +5,7 @@
 
 RUN := .run
 export BENCHD_MYSQL_DIR ?= $(CURDIR)/.tools/mysql
+export BENCHD_MARIADB_DIR ?= $(CURDIR)/.tools/mariadb
 export PATH := $(PATH):/usr/sbin:$(CURDIR)/.tools/prometheus/usr/bin
 
 .PHONY: run test test-all lint unit clean-run

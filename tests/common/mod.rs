@@ -2,10 +2,10 @@
 //! as an unprivileged account when the tests run as root, and ends it by its process id.
 //!
 //! A server that this machine does not have is skipped loudly: one line to standard error and one to
-//! `target/tmp/skipped`. `BENCHD_REQUIRE=mariadb,mysql` (the default when `CI=true`, with openssl, sysbench, promtool, Prometheus,
-//! node and what it checks dashboards with) makes that a failure.
-//! MariaDB is the one installed; MySQL is what `tests/get-mysql` put into `BENCHD_MYSQL_DIR`. MariaDB's plugins may
-//! lie apart from it, in `BENCHD_MARIADB_PLUGINS`.
+//! `target/tmp/skipped`. `BENCHD_REQUIRE=mariadb,mysql` (the default when `CI=true`, with all else that is looked for)
+//! makes that a failure.
+//! MariaDB is the one installed; MySQL, and a newer MariaDB with all of its login plugins, are what `tests/get-server`
+//! put into `BENCHD_MYSQL_DIR` and `BENCHD_MARIADB_DIR`.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 #![allow(
     clippy::unwrap_used,
@@ -19,7 +19,7 @@ pub(crate) mod certificates;
 pub(crate) mod program;
 
 use std::env;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -75,7 +75,9 @@ impl Flavour {
 /// Says that a test does without something, or fails where that something is required.
 pub(crate) fn skip(what: &str) {
     let required = env::var("BENCHD_REQUIRE").unwrap_or_else(|_| match env::var("CI").as_deref() {
-        Ok("true") => "mariadb,mysql,sysbench,promtool,prometheus,openssl,node,grafana-schema".to_owned(),
+        Ok("true") => {
+            "mariadb,mysql,mariadb with plugins,sysbench,promtool,prometheus,openssl,node,grafana-schema".to_owned()
+        }
         _ => String::new(),
     });
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
@@ -130,6 +132,7 @@ pub(crate) struct Server {
     /// Open, so that the server's words have somewhere to go.
     _log: BufReader<ChildStderr>,
     flavour: Flavour,
+    program: PathBuf,
     directory: TempDir,
     /// Its TCP port on 127.0.0.1.
     pub(crate) port: u16,
@@ -140,14 +143,34 @@ impl Server {
     pub(crate) fn start(flavour: Flavour, arguments: &[&str]) -> Server {
         let directory = directory();
         copy(&template(flavour), directory.path());
-        Server::start_in(flavour, directory, arguments)
+        let program = flavour.program().expect("a flavour that is present");
+        Server::start_in(flavour, &program, directory, arguments)
     }
 
-    fn start_in(flavour: Flavour, directory: TempDir, arguments: &[&str]) -> Server {
+    /// Starts an empty MariaDB that has every login plugin; its absence is a loud skip or a failure.
+    pub(crate) fn with_plugins(arguments: &[&str]) -> Option<Server> {
+        let home = env::var_os("BENCHD_MARIADB_DIR").map(PathBuf::from);
+        let Some(home) = home.filter(|home| home.join("mariadbd").exists()) else {
+            skip("mariadb with plugins");
+            return None;
+        };
+        let (program, directory) = (home.join("mariadbd"), directory());
+        server_folders(directory.path());
+        let mut command = command(&program, directory.path());
+        let script = File::open(home.join("bootstrap.sql")).unwrap();
+        let output = command.arg("--bootstrap").stdin(script).stderr(Stdio::piped()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Some(Server::start_in(Flavour::MariaDb, &program, directory, arguments))
+    }
+
+    fn start_in(flavour: Flavour, program: &Path, directory: TempDir, arguments: &[&str]) -> Server {
         for _ in 0..5 {
             let port = free_port();
-            match launch(flavour, directory.path(), port, arguments) {
-                Ok((child, log)) => return Server { child, _log: log, flavour, directory, port },
+            match launch(flavour, program, directory.path(), port, arguments) {
+                Ok((child, log)) => {
+                    let program = program.to_owned();
+                    return Server { child, _log: log, flavour, program, directory, port };
+                }
                 Err(said) if said.contains("Address already in use") => {}
                 Err(said) => panic!("the server did not start:\n{said}"),
             }
@@ -157,7 +180,7 @@ impl Server {
 
     /// Starts it again where it was, once it has ended.
     pub(crate) fn start_again(&mut self, arguments: &[&str]) {
-        let started = launch(self.flavour, self.directory.path(), self.port, arguments);
+        let started = launch(self.flavour, &self.program, self.directory.path(), self.port, arguments);
         (self.child, self._log) = started.unwrap_or_else(|said| panic!("the server did not start:\n{said}"));
     }
 
@@ -172,7 +195,8 @@ impl Server {
         assert!(copied.unwrap().success());
         // MariaDB has no such file.
         let _ = fs::remove_file(directory.path().join("data/auto.cnf"));
-        Server::start_in(self.flavour, directory, &[])
+        let program = self.program.clone();
+        Server::start_in(self.flavour, &program, directory, &[])
     }
 
     /// Its data directory.
@@ -248,19 +272,17 @@ impl Drop for Server {
 /// Starts a server and waits until it is ready; if it ends before, what it said is the error.
 fn launch(
     flavour: Flavour,
+    program: &Path,
     directory: &Path,
     port: u16,
     arguments: &[&str],
 ) -> Result<(Child, BufReader<ChildStderr>), String> {
-    let mut command = command(&flavour.program().expect("a flavour that is present"), directory);
+    let mut command = command(program, directory);
     command.arg(format!("--port={port}")).args(["--bind-address=127.0.0.1", "--loose-mysqlx=OFF"]);
     match flavour {
         Flavour::MySql => command.args(["--secure-file-priv=NULL", "--innodb-redo-log-capacity=8M"]),
         Flavour::MariaDb => command.arg("--innodb-log-file-size=8M"),
     };
-    if let (Flavour::MariaDb, Some(plugins)) = (flavour, env::var_os("BENCHD_MARIADB_PLUGINS")) {
-        command.arg("--plugin-dir").arg(plugins);
-    }
     let mut child = command.args(arguments).stderr(Stdio::piped()).spawn().unwrap();
     let mut log = BufReader::new(child.stderr.take().unwrap());
     match until_ready(&mut log) {
@@ -301,11 +323,7 @@ fn template(flavour: Flavour) -> PathBuf {
     let template = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     if !template.exists() {
         let made = directory();
-        for folder in ["data", "tmp"] {
-            let path = made.path().join(folder);
-            fs::create_dir(&path).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
-        }
+        server_folders(made.path());
         initialise(flavour, made.path());
         let near = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         copy(made.path(), near.path());
@@ -313,6 +331,15 @@ fn template(flavour: Flavour) -> PathBuf {
         let _ = fs::rename(near.path(), &template);
     }
     template
+}
+
+/// The folders of a server, which its account may use.
+fn server_folders(directory: &Path) {
+    for folder in ["data", "tmp"] {
+        let path = directory.join(folder);
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+    }
 }
 
 /// Copies a server's directories as they are, but for what makes it one server and not another (`auto.cnf`): as a

@@ -189,20 +189,15 @@ fn every_kind_of_login_works_under_tls() {
 
 #[test]
 fn ed25519_and_parsec_log_in_with_and_without_tls() {
-    if Flavour::MariaDb.program().is_none() {
-        return;
-    }
     let Some(authority) = Authority::new() else { return };
-    let server = start(Flavour::MariaDb, &authority.server(THIS_HOST));
-    let mut root = Client::connect(&server.root()).unwrap();
-    for (plugin, library) in [("ed25519", "auth_ed25519"), ("parsec", "auth_parsec")] {
-        if root.query(&format!("INSTALL SONAME '{library}'")).is_err() {
-            skip(plugin);
-            continue;
-        }
-        let sql =
-            format!("CREATE USER '{plugin}'@'%' IDENTIFIED VIA {plugin} USING PASSWORD('correct horse')");
-        root.query(&sql).unwrap();
+    let options = authority.server(THIS_HOST);
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let Some(server) = Server::with_plugins(&options) else { return };
+    for plugin in ["ed25519", "parsec"] {
+        server.setup(&[
+            &format!("INSTALL SONAME 'auth_{plugin}'"),
+            &format!("CREATE USER '{plugin}'@'%' IDENTIFIED VIA {plugin} USING PASSWORD('correct horse')"),
+        ]);
         for mode in [TlsMode::Disabled, TlsMode::Required] {
             let access = with_tls(&server.tcp(plugin, "correct horse"), mode, None);
             assert_eq!(cipher(&access).is_empty(), mode == TlsMode::Disabled, "{plugin} {mode}");
