@@ -2,20 +2,36 @@
 //! lengths of packets are looked at. No limits, no errors, no counting, no TLS, and an account without password.
 
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+
+/// A blocking socket of either kind.
+pub(crate) trait Socket: Read + Write {}
+
+impl Socket for UnixStream {}
+
+impl Socket for TcpStream {}
+
+/// Connects to a port of this host, or to the path of a socket.
+fn connect(address: &str) -> Box<dyn Socket> {
+    let Ok(port) = address.parse::<u16>() else { return Box::new(UnixStream::connect(address).unwrap()) };
+    let socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    socket.set_nodelay(true).unwrap();
+    Box::new(socket)
+}
 
 /// A connection, its one statement, and its buffer.
 pub(crate) struct Bare {
-    socket: UnixStream,
+    socket: Box<dyn Socket>,
     packet: [u8; 24],
     buffer: Vec<u8>,
 }
 
 impl Bare {
     /// Connects as `root` and prepares the statement, which takes one whole number.
-    pub(crate) fn connect(socket: &str, schema: &str, sql: &str) -> Bare {
-        let mut socket = UnixStream::connect(socket).unwrap();
-        let greeting = packet(&mut socket);
+    pub(crate) fn connect(address: &str, schema: &str, sql: &str) -> Bare {
+        let mut socket = connect(address);
+        let greeting = packet(&mut *socket);
         let plugin = greeting[..greeting.len() - 1].rsplit(|byte| *byte == 0).next().unwrap();
         // LONG_PASSWORD, CONNECT_WITH_DB, PROTOCOL_41, TRANSACTIONS, SECURE_CONNECTION, PLUGIN_AUTH, DEPRECATE_EOF
         let flags: u32 = 0x0108_a209;
@@ -28,13 +44,13 @@ impl Bare {
         response.push(0);
         response.extend(plugin);
         response.push(0);
-        send(&mut socket, 1, &response);
-        assert_eq!(packet(&mut socket)[0], 0, "the login was refused");
-        send(&mut socket, 0, &[&[0x16], sql.as_bytes()].concat());
-        let prepared = packet(&mut socket);
+        send(&mut *socket, 1, &response);
+        assert_eq!(packet(&mut *socket)[0], 0, "the login was refused");
+        send(&mut *socket, 0, &[&[0x16], sql.as_bytes()].concat());
+        let prepared = packet(&mut *socket);
         assert_eq!((prepared[0], prepared[5], prepared[7]), (0, 1, 1), "one column and one value");
-        packet(&mut socket);
-        packet(&mut socket);
+        packet(&mut *socket);
+        packet(&mut *socket);
         let mut connection = Bare { socket, packet: [0; 24], buffer: vec![0; 16 << 10] };
         connection.announce(&prepared[1..5]);
         connection
@@ -43,7 +59,7 @@ impl Bare {
     /// Executes once with the type of the value, and keeps the packet without it.
     fn announce(&mut self, id: &[u8]) {
         let first = [&[0x17], id, &[0, 1, 0, 0, 0, 0, 1, 8, 0], &1_i64.to_le_bytes()[..]].concat();
-        send(&mut self.socket, 0, &first);
+        send(&mut *self.socket, 0, &first);
         self.skim();
         self.packet[0] = 20;
         self.packet[4] = 0x17;
@@ -86,7 +102,7 @@ fn length(header: &[u8]) -> usize {
     usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16
 }
 
-fn packet(socket: &mut UnixStream) -> Vec<u8> {
+fn packet(socket: &mut dyn Socket) -> Vec<u8> {
     let mut header = [0; 4];
     socket.read_exact(&mut header).unwrap();
     let mut payload = vec![0; length(&header)];
@@ -94,7 +110,7 @@ fn packet(socket: &mut UnixStream) -> Vec<u8> {
     payload
 }
 
-fn send(socket: &mut UnixStream, number: u8, payload: &[u8]) {
+fn send(socket: &mut dyn Socket, number: u8, payload: &[u8]) {
     let [low, middle, high, ..] = payload.len().to_le_bytes();
     socket.write_all(&[&[low, middle, high, number], payload].concat()).unwrap();
 }

@@ -1,9 +1,9 @@
 //! Point selects over several ways to a server, in one process with one thread for each connection: what each way
 //! costs. Run it by `benches/peers/sql --ways …`, which starts the server and sets it beside sysbench.
 //!
-//! usage: load WAY SOCKET SCHEMA CONNECTIONS SECONDS TABLE_SIZE
+//! usage: load WAY ADDRESS SCHEMA CONNECTIONS SECONDS TABLE_SIZE
 //!
-//! Ways: `bare` (the reference: no client at all), `connection` (`LoadConnection` alone), `benchd` (the workload
+//! ADDRESS is a port of this host, or the path of a socket. Ways: `bare` (the reference: no client at all), `connection` (`LoadConnection` alone), `benchd` (the workload
 //! `oltp_point_select` in its driver) and `client` (mysql_async, a runtime for each connection).
 #![allow(
     clippy::unwrap_used,
@@ -29,7 +29,7 @@ use serde_json::json;
 
 /// What is measured.
 struct Load {
-    socket: String,
+    address: String,
     schema: String,
     connections: usize,
     seconds: u64,
@@ -104,7 +104,11 @@ fn threads<Q: FnMut(i64)>(way: &str, load: &Load, make: impl Fn() -> Q + Sync) {
 }
 
 fn access(load: &Load) -> Access {
-    Access { schema: Some(load.schema.clone()), ..Access::by_socket(&load.socket, "root") }
+    let schema = Some(load.schema.clone());
+    match load.address.parse() {
+        Ok(port) => Access { schema, port, user: "root".to_owned(), ..Access::default() },
+        Err(_) => Access { schema, ..Access::by_socket(&load.address, "root") },
+    }
 }
 
 /// The workload itself. Its connections are made, and its report written, outside what is measured here too.
@@ -126,11 +130,11 @@ fn benchd(load: &Load) {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|one| one != "--bench").collect();
-    let [way, socket, schema, connections, seconds, rows] = arguments.as_slice() else {
-        panic!("usage: load WAY SOCKET SCHEMA CONNECTIONS SECONDS TABLE_SIZE");
+    let [way, address, schema, connections, seconds, rows] = arguments.as_slice() else {
+        panic!("usage: load WAY ADDRESS SCHEMA CONNECTIONS SECONDS TABLE_SIZE");
     };
     let load = Load {
-        socket: socket.clone(),
+        address: address.clone(),
         schema: schema.clone(),
         connections: connections.parse().unwrap(),
         seconds: seconds.parse().unwrap(),
@@ -138,7 +142,7 @@ fn main() {
     };
     match way.as_str() {
         "bare" => threads(way, &load, || {
-            let mut connection = bare::Bare::connect(&load.socket, &load.schema, SELECT);
+            let mut connection = bare::Bare::connect(&load.address, &load.schema, SELECT);
             move |id| connection.select(id)
         }),
         "connection" => threads(way, &load, || {
