@@ -4,6 +4,8 @@ use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
 use super::stream::Stream;
 
 /// Bytes before each packet: its length in three, and its number in one.
@@ -13,6 +15,8 @@ const LONGEST: usize = 0xff_ffff;
 /// Bytes read at once at most. A hundred rows of sysbench's tables fit. Longer packets are skimmed: only their
 /// beginning is looked at.
 const READ_BUFFER: usize = 16 << 10;
+/// The longest a coarse clock stands still: a tick of the slowest kernel.
+const TICK: Duration = Duration::from_millis(10);
 /// Larger buffers than this are given back after they were sent.
 const WRITE_BUFFER: usize = 1 << 20;
 /// First byte of a packet that carries an error.
@@ -57,7 +61,8 @@ pub(super) struct Channel {
 struct Limit {
     /// Zero is no limit.
     whole: Duration,
-    begun: Instant,
+    /// By the coarse clock, which costs a fifth of the precise one and is behind it by up to [`TICK`].
+    begun: Duration,
     /// Whether nothing was asked of the socket in this exchange yet.
     fresh: bool,
     /// Whether the socket's own limit was set below `whole`.
@@ -75,7 +80,12 @@ impl Channel {
             continued: false,
             write: Vec::new(),
             number: 0,
-            limit: Limit { whole: limit, begun, fresh: false, shortened: true },
+            limit: Limit {
+                whole: limit,
+                begun: coarse_time().saturating_sub(begun.elapsed()),
+                fresh: false,
+                shortened: true,
+            },
         }
     }
 
@@ -253,7 +263,7 @@ impl Limit {
         if std::mem::take(&mut self.shortened) {
             stream.set_limit(self.whole)?;
         }
-        self.begun = Instant::now();
+        self.begun = coarse_time();
         self.fresh = true;
         Ok(())
     }
@@ -265,7 +275,8 @@ impl Limit {
         if self.whole.is_zero() || std::mem::take(&mut self.fresh) {
             return Ok(());
         }
-        let left = self.whole.saturating_sub(self.begun.elapsed());
+        let elapsed = coarse_time().saturating_sub(self.begun);
+        let left = (self.whole + TICK).saturating_sub(elapsed);
         if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
         }
@@ -275,6 +286,12 @@ impl Limit {
         }
         Ok(())
     }
+}
+
+/// The time since some fixed instant, by a clock that moves with the kernel's ticks.
+#[inline]
+fn coarse_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::MonotonicCoarse)).unwrap_or_default()
 }
 
 /// Writes everything. The first call counts as begun with the exchange, and the answer's first read after it too:
