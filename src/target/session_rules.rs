@@ -10,17 +10,39 @@ use crate::units::Span;
 /// "Unknown system variable".
 const UNKNOWN_VARIABLE: u16 = 1193;
 
+/// How much longer than the client the server lets a statement run: the client's limit is the one that is met.
+const SERVER_LIMIT_AFTER: Duration = Duration::from_secs(1);
+
 /// How a connection executes a statement.
 type Query<'a> = dyn FnMut(&str) -> Result<Answer, SqlError> + 'a;
 
-/// Sets the rules on a fresh connection: nothing in the binary log if that was asked for (read back), and short
-/// waits for locks.
+/// Sets the rules on a fresh connection: nothing in the binary log if that was asked for (read back), short waits
+/// for locks, and an end by the server itself to statements whose client died over them.
 pub(super) fn apply(access: &Access, query: &mut Query<'_>) -> Result<(), SqlError> {
     if access.suppress_binlog {
         suppress_binlog(access, query)?;
     }
     if !access.lock_wait_timeout.is_zero() {
         limit_lock_waits(access.lock_wait_timeout, query)?;
+    }
+    if !access.statement_timeout.is_zero() {
+        limit_statements(access.statement_timeout.duration() + SERVER_LIMIT_AFTER, query)?;
+    }
+    Ok(())
+}
+
+/// MariaDB limits every statement, in seconds; MySQL those that only read, in milliseconds. A server that knows
+/// neither has the client's limit alone.
+fn limit_statements(limit: Duration, query: &mut Query<'_>) -> Result<(), SqlError> {
+    let rules = [
+        format!("SET SESSION max_statement_time = {}", limit.as_secs_f64()),
+        format!("SET SESSION max_execution_time = {}", limit.as_millis()),
+    ];
+    for rule in rules {
+        match query(&rule) {
+            Err(error) if error.code == Some(UNKNOWN_VARIABLE) => {}
+            other => return other.map(drop),
+        }
     }
     Ok(())
 }

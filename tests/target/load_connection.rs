@@ -8,7 +8,7 @@ use benchd::units::Span;
 use nix::unistd::{Uid, User};
 
 use crate::common::certificates::Authority;
-use crate::common::{Flavour, Server, skip};
+use crate::common::{Flavour, Server};
 
 fn connected(access: &Access) -> LoadConnection {
     LoadConnection::connect(access).unwrap_or_else(|error| panic!("{access:?}: {error}"))
@@ -255,6 +255,11 @@ fn the_session_keeps_its_rules_and_says_whose_it_is() {
             "@@SESSION.sql_log_bin = 0",
             "@@SESSION.lock_wait_timeout = 2",
             "@@SESSION.innodb_lock_wait_timeout = 2",
+            if flavour == Flavour::MariaDb {
+                "@@SESSION.max_statement_time = 6"
+            } else {
+                "@@SESSION.max_execution_time = 6000"
+            },
             "'01a2' = (SELECT attr_value FROM performance_schema.session_connect_attrs \
              WHERE processlist_id = CONNECTION_ID() AND attr_name = 'benchd_run')",
         ] {

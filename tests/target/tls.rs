@@ -7,7 +7,7 @@ use benchd::target::{Access, Answer, Bind, Client, ErrorClass, Secret, SqlError,
 use benchd::units::Span;
 
 use crate::common::certificates::Authority;
-use crate::common::{Flavour, Server, skip};
+use crate::common::{Flavour, Server};
 
 const THIS_HOST: &str = "DNS:localhost,IP:127.0.0.1";
 
