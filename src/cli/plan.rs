@@ -45,6 +45,7 @@ fn guards(config: &Config, plan: &RunPlan) -> Result<Vec<GuardCheck>> {
         plan,
         now: Timestamp::now(),
         stuck: &[],
+        apart: false,
     }))
 }
 

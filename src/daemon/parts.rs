@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::exit::{Ended, Exit};
 use crate::inventory::{self, HostFacts};
 use crate::observe::Observer;
-use crate::run::{ChildLauncher, Runner, RunnerParts};
+use crate::run::{ChildLauncher, Launcher, Runner, RunnerParts, SocketLauncher};
 use crate::sample::{Root, Sampler};
 use crate::store::{OpenError, Store};
 
@@ -44,7 +44,19 @@ pub(crate) fn start_observer(config: &Config, store: &Store) -> Result<Arc<Obser
     Observer::start(&observer_settings(config, store.identity())).map(Arc::new)
 }
 
-/// A runner that starts workers as child processes.
+/// The variable by which the unit of the daemon names the socket of the unit of its workers.
+const WORKER_SOCKET: &str = "BENCHD_WORKER_SOCKET";
+
+/// Workers are units of their own where the service manager says so, else child processes. A socket that is named and
+/// does not answer fails the run: as a child inside the daemon's sandbox a load would not be the same.
+fn launcher() -> Box<dyn Launcher> {
+    match std::env::var_os(WORKER_SOCKET).filter(|socket| !socket.is_empty()) {
+        Some(socket) => Box::new(SocketLauncher::new(socket)),
+        None => Box::new(ChildLauncher::own_program()),
+    }
+}
+
+/// A runner with its workers.
 pub(crate) fn runner(
     path: &Path,
     store: Store,
@@ -55,7 +67,7 @@ pub(crate) fn runner(
     let identity = store.identity();
     Runner::new(RunnerParts {
         store,
-        launcher: Box::new(ChildLauncher::own_program()),
+        launcher: launcher(),
         sampler,
         observer,
         host: facts.name(),

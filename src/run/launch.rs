@@ -1,5 +1,7 @@
 //! How a worker comes to be: one interface, whatever starts the process.
 
+mod socket;
+
 use std::ffi::OsString;
 use std::future::Future;
 use std::pin::Pin;
@@ -11,6 +13,8 @@ use nix::unistd::Pid;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::{Child, Command};
 
+pub use socket::SocketLauncher;
+
 /// The running program itself, even when its file was replaced by an upgrade.
 pub(super) const OWN_PROGRAM: &str = "/proc/self/exe";
 
@@ -18,6 +22,12 @@ pub(super) const OWN_PROGRAM: &str = "/proc/self/exe";
 pub trait Launcher: Send + Sync {
     /// Starts one worker and gives the stream to it.
     fn launch(&self) -> Pin<Box<dyn Future<Output = Result<WorkerLink>> + Send + '_>>;
+
+    /// Whether workers live outside of the confines of this process: then they alone can say which directories may
+    /// be written to, and clear them.
+    fn apart(&self) -> bool {
+        false
+    }
 }
 
 /// The stream to one worker, and the power to end it.

@@ -32,13 +32,13 @@ mod targets;
 mod words;
 mod worker;
 
-pub use launch::{ChildLauncher, Launcher, WorkerLink, WorkerProcess};
+pub use launch::{ChildLauncher, Launcher, SocketLauncher, WorkerLink, WorkerProcess};
 #[cfg(test)]
 pub(crate) use live::Begun;
 pub use live::{Live, LiveCase};
 pub use load::serve_load;
 pub use plan::{CasePlan, RunPlan, select_cases};
-pub use protocol::{CaseRequest, FromWorker, LINE_LIMIT, RunRequest, TargetRequest, ToWorker};
+pub use protocol::{CaseRequest, ClearRequest, FromWorker, LINE_LIMIT, RunRequest, TargetRequest, ToWorker};
 pub use queue::{
     Accepted, ActiveRun, CancelError, Counters, Follow, QueuedRun, Refused, Start, SuiteCounters,
 };

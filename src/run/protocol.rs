@@ -3,7 +3,7 @@
 //! The first line both ways is a greeting with the version; a peer of another version (an upgrade under way)
 //! refuses the run. Secrets travel only inside the request.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, Read, Write};
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ use crate::target::{Access, DirectoryOptions, ScratchOptions, Way};
 pub const LINE_LIMIT: u64 = 4 << 20;
 
 /// Version of the protocol; the program's version must agree as well.
-const PROTOCOL: u32 = 1;
+const PROTOCOL: u32 = 2;
 
 /// The first line of each side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,6 +113,17 @@ pub enum TargetRequest {
     Directory(DirectoryOptions),
 }
 
+/// What is to be ended and removed of scratch servers that earlier runs left.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ClearRequest {
+    /// Who this benchd is; nothing of anybody else is touched.
+    pub identity: Uuid,
+    /// Directories of scratch servers.
+    pub directories: BTreeSet<PathBuf>,
+    /// Targets whose data does not stay.
+    pub not_kept: BTreeSet<String>,
+}
+
 /// What a worker is told.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -121,6 +132,8 @@ pub enum ToWorker {
     Hello(Hello),
     /// The run.
     Run(Box<RunRequest>),
+    /// No run: what earlier ones left.
+    Clear(ClearRequest),
 }
 
 /// What a worker says.

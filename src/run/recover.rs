@@ -4,11 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
 use uuid::Uuid;
 
+use super::launch::Launcher;
 use super::ledger::{self, Part};
-use super::stuck::Doing;
+use super::protocol::ClearRequest;
+use super::stuck::{Doing, in_thread};
+use super::supervise;
 use super::targets::LEDGER;
 use crate::config::Target;
 use crate::process::Waited;
@@ -39,42 +41,47 @@ const LOOK: Span = Span::from_secs(1);
 #[derive(Debug, Clone)]
 pub(super) struct Ground {
     state: PathBuf,
-    identity: Uuid,
-    /// Directories of scratch servers.
-    directories: BTreeSet<PathBuf>,
-    /// Targets whose data does not stay.
-    not_kept: BTreeSet<String>,
+    servers: ClearRequest,
 }
 
 impl Ground {
     pub(super) fn new(state: &Path, identity: Uuid, targets: &BTreeMap<String, Target>) -> Ground {
         let scratch = || targets.iter().filter_map(|(name, target)| Some((name, target.scratch()?)));
-        Ground {
-            state: state.to_owned(),
+        let servers = ClearRequest {
             identity,
             directories: scratch().map(|(_, scratch)| scratch.directory.clone()).collect(),
             not_kept: scratch()
                 .filter(|(_, scratch)| !scratch.keep_data)
                 .map(|(name, _)| name.clone())
                 .collect(),
-        }
+        };
+        Ground { state: state.to_owned(), servers }
     }
 
     /// Ends and removes everything. Only while no worker is at work.
-    pub(super) fn clear(&self, doing: &Doing) -> Vec<LeftOver> {
-        let mut found = Vec::new();
-        let mut directories = self.directories.clone();
-        for part in Part::ALL {
-            directories.extend(self.end_process(part, doing, &mut found));
-        }
-        for directory in directories {
-            self.clear_servers(&directory, doing, &mut found);
-        }
+    pub(super) async fn clear(mut self, launcher: &dyn Launcher, doing: Doing) -> Vec<LeftOver> {
+        let (ground, now) = (self.clone(), doing.clone());
+        let ended = in_thread(move || ground.end_processes(&now)).await;
+        let (mut found, directories) = ended.unwrap_or_default();
+        self.servers.directories.extend(directories);
+        let servers = self.servers.clone();
+        let listed: Vec<String> = servers.directories.iter().map(|path| path.display().to_string()).collect();
+        doing.set(format!("end scratch servers left in {}", listed.join(", ")));
+        found.extend(if launcher.apart() {
+            by_worker(launcher, servers).await
+        } else {
+            in_thread(move || servers.clear_all()).await.unwrap_or_default()
+        });
         doing.set(format!("remove files cut short in {}", self.state.display()));
-        if let Err(error) = self.clear_files(&mut found) {
-            log::error!("files left over: {error:#}");
-        }
+        found.extend(in_thread(move || self.clear_files()).await.unwrap_or_default());
         found
+    }
+
+    fn end_processes(&self, doing: &Doing) -> (Vec<LeftOver>, BTreeSet<PathBuf>) {
+        let mut found = Vec::new();
+        let directories = Part::ALL.into_iter().flat_map(|part| self.end_process(part, doing, &mut found));
+        let directories = directories.collect();
+        (found, directories)
     }
 
     /// Ends the load process of a run that is over, if it did not end by itself.
@@ -112,26 +119,67 @@ impl Ground {
         entry.directories
     }
 
-    fn clear_servers(&self, directory: &Path, doing: &Doing, found: &mut Vec<LeftOver>) {
-        doing.set(format!("end scratch servers left in {}", directory.display()));
-        match target::recover(directory, self.identity, &|name| !self.not_kept.contains(name)) {
-            Ok(left) => {
-                for name in &left.servers {
-                    log::warn!(
-                        "a scratch server of target {name} still ran without its worker; it was ended"
-                    );
-                }
-                found.extend(left.servers.iter().map(|_| LeftOver::Server));
-                found.extend(left.files.iter().map(|_| LeftOver::File));
+    fn clear_files(&self) -> Vec<LeftOver> {
+        let removed = ledger::tidy(&self.state)
+            .and_then(|processes| Ok(processes | ledger::remove_cut_short(&self.state, LEDGER)?));
+        match removed {
+            Ok(true) => vec![LeftOver::File],
+            Ok(false) => Vec::new(),
+            Err(error) => {
+                log::error!("files left over: {error:#}");
+                Vec::new()
             }
-            Err(error) => log::error!("left-over scratch servers: {error:#}"),
+        }
+    }
+}
+
+impl ClearRequest {
+    /// Ends and removes what is left, and tells each thing that was found.
+    pub(super) fn clear(&self, told: &mut dyn FnMut(LeftOver)) {
+        for directory in &self.directories {
+            match target::recover(directory, self.identity, &|name| self.keeps(name)) {
+                Ok(left) => {
+                    for name in &left.servers {
+                        log::warn!(
+                            "a scratch server of target {name} still ran without its worker; it was ended"
+                        );
+                        told(LeftOver::Server);
+                    }
+                    left.files.iter().for_each(|_| told(LeftOver::File));
+                }
+                Err(error) => log::error!("left-over scratch servers: {error:#}"),
+            }
         }
     }
 
-    fn clear_files(&self, found: &mut Vec<LeftOver>) -> Result<()> {
-        let of_processes = ledger::tidy(&self.state)?;
-        let of_schemas = ledger::remove_cut_short(&self.state, LEDGER)?;
-        found.extend((of_processes || of_schemas).then_some(LeftOver::File));
-        Ok(())
+    fn clear_all(&self) -> Vec<LeftOver> {
+        let mut found = Vec::new();
+        self.clear(&mut |kind| found.push(kind));
+        found
     }
+
+    fn is_needed(&self) -> bool {
+        let untidy = |directory: &PathBuf| {
+            // What cannot be read here is left to a worker to say.
+            target::is_untidy(directory, self.identity, &|name| self.keeps(name)).unwrap_or(true)
+        };
+        self.directories.iter().any(untidy)
+    }
+
+    fn keeps(&self, target: &str) -> bool {
+        !self.not_kept.contains(target)
+    }
+}
+
+/// Has a worker clear what this process may not write to, if there is anything.
+async fn by_worker(launcher: &dyn Launcher, request: ClearRequest) -> Vec<LeftOver> {
+    let asked = request.clone();
+    if !in_thread(move || asked.is_needed()).await.unwrap_or(true) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    if let Err(error) = supervise::clear(launcher, request, &mut found).await {
+        log::error!("what earlier runs left is not cleared: {error:#}");
+    }
+    found
 }

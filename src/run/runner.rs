@@ -77,27 +77,28 @@ impl Shared {
 
     /// Ends and removes what a run left whose worker is gone.
     pub(super) async fn clear(self: &Arc<Self>, targets: &BTreeMap<String, Target>) {
-        self.clear_with(targets, Ground::clear).await;
+        let (ground, doing, shared) = (self.ground(targets), Doing::default(), Arc::clone(self));
+        let now = doing.clone();
+        let work = async move {
+            let found = ground.clear(shared.parts.launcher.as_ref(), now).await;
+            shared.state().count_left_over(&found);
+        };
+        self.within(CLEAR_LIMIT, doing, work).await;
     }
 
     /// Ends the load process of a run whose worker has ended in order, should it still be there.
     pub(super) async fn clear_load(self: &Arc<Self>, targets: &BTreeMap<String, Target>) {
-        self.clear_with(targets, Ground::clear_load).await;
-    }
-
-    async fn clear_with(
-        self: &Arc<Self>,
-        targets: &BTreeMap<String, Target>,
-        clear: fn(&Ground, &Doing) -> Vec<LeftOver>,
-    ) {
-        let ground = Ground::new(&self.parts.state_directory, self.parts.identity, targets);
-        let (doing, shared) = (Doing::default(), Arc::clone(self));
+        let (ground, doing, shared) = (self.ground(targets), Doing::default(), Arc::clone(self));
         let now = doing.clone();
         let work = async move {
-            let found = in_thread(move || clear(&ground, &now)).await.unwrap_or_default();
+            let found = in_thread(move || ground.clear_load(&now)).await.unwrap_or_default();
             shared.state().count_left_over(&found);
         };
         self.within(CLEAR_LIMIT, doing, work).await;
+    }
+
+    fn ground(&self, targets: &BTreeMap<String, Target>) -> Ground {
+        Ground::new(&self.parts.state_directory, self.parts.identity, targets)
     }
 
     /// Notes an event of a run.
@@ -162,6 +163,7 @@ impl Runner {
             plan,
             now: Timestamp::now(),
             stuck: &self.stuck(),
+            apart: self.shared.parts.launcher.apart(),
         })
     }
 

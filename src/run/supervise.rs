@@ -9,12 +9,13 @@ use jiff::Timestamp;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::watch;
 
-use super::launch::{WorkerLink, WorkerProcess};
+use super::launch::{Launcher, WorkerLink, WorkerProcess};
 use super::ledger::Part;
 use super::live::Begun;
 use super::plan::{CasePlan, RunPlan};
-use super::protocol::{FromWorker, Hello, LINE_LIMIT, RunRequest, ToWorker, parse_line};
+use super::protocol::{ClearRequest, FromWorker, Hello, LINE_LIMIT, RunRequest, ToWorker, parse_line};
 use super::queue::{Start, StopReason};
+use super::recover::LeftOver;
 use super::runner::Shared;
 use super::series::CaseSeries;
 use super::stuck::{Doing, in_thread};
@@ -66,6 +67,29 @@ pub(super) async fn run(
         shared.clear_load(&start.targets).await;
     }
     supervision.conclude(failure)
+}
+
+/// Has a worker clear what earlier runs left, and keeps what it found.
+pub(super) async fn clear(
+    launcher: &dyn Launcher,
+    request: ClearRequest,
+    found: &mut Vec<LeftOver>,
+) -> Result<()> {
+    let mut link = launcher.launch().await?;
+    send(&mut link, &ToWorker::Hello(Hello::here())).await?;
+    send(&mut link, &ToWorker::Clear(request)).await?;
+    let mut lines = BufReader::new(link.output);
+    let mut line = Vec::new();
+    while read_line(&mut lines, &mut line).await? > 0 {
+        match parse_line(&line)? {
+            FromWorker::Hello(hello) => hello.check()?,
+            FromWorker::LeftOver(kind) => found.push(kind),
+            FromWorker::Ended(_) => return Ok(()),
+            FromWorker::Event(_) | FromWorker::Case(_) => {}
+        }
+        line.clear();
+    }
+    anyhow::bail!(lost(link.process.wait().await))
 }
 
 fn worker_failure(message: String) -> Failure {

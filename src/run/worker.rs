@@ -12,7 +12,9 @@ use super::emit::Emitter;
 use super::limits::{self, Stamp};
 use super::load::stop_at_end_of;
 use super::load_process::{self, Known, LoadReport, STUCK};
-use super::protocol::{CaseRequest, FromWorker, Hello, LoadRequest, RunRequest, ToWorker, read_line};
+use super::protocol::{
+    CaseRequest, ClearRequest, FromWorker, Hello, LoadRequest, RunRequest, ToWorker, read_line,
+};
 use super::recover::LeftOver;
 use super::targets::{Targets, Teller};
 use crate::analysis;
@@ -30,25 +32,44 @@ pub fn serve_worker(
 ) -> Result<()> {
     let emitter = Emitter::start(output)?;
     emitter.send(FromWorker::Hello(Hello::here()))?;
-    let request = receive(&mut input)?;
-    limits::stand_back(&request.limits);
-    let stop = Stop::new();
-    stop_at_end_of(input, stop.clone())?;
-    let mut worker = Worker { request: &request, emitter: &emitter, stop, clock: Instant::now() };
-    let failure = worker.run()?;
+    let failure = match receive(&mut input)? {
+        Order::Run(request) => run(&request, input, &emitter)?,
+        Order::Clear(request) => {
+            request.clear(&mut |kind| emitter.offer(FromWorker::LeftOver(kind)));
+            None
+        }
+    };
     emitter.send(FromWorker::Ended(failure))?;
     emitter.finish()
 }
 
-fn receive(input: &mut impl BufRead) -> Result<RunRequest> {
+/// What a worker is there for.
+enum Order {
+    Run(Box<RunRequest>),
+    Clear(ClearRequest),
+}
+
+fn receive(input: &mut impl BufRead) -> Result<Order> {
     match read_line(input)?.context("nobody asked for a run")? {
         ToWorker::Hello(hello) => hello.check()?,
-        ToWorker::Run(_) => bail!("the other side did not greet"),
+        ToWorker::Run(_) | ToWorker::Clear(_) => bail!("the other side did not greet"),
     }
     match read_line(input)?.context("nobody asked for a run")? {
-        ToWorker::Run(request) => Ok(*request),
+        ToWorker::Run(request) => Ok(Order::Run(request)),
+        ToWorker::Clear(request) => Ok(Order::Clear(request)),
         ToWorker::Hello(_) => bail!("the other side greeted twice"),
     }
+}
+
+fn run(
+    request: &RunRequest,
+    input: impl BufRead + Send + 'static,
+    emitter: &Emitter<FromWorker>,
+) -> Result<Option<Failure>> {
+    limits::stand_back(&request.limits);
+    let stop = Stop::new();
+    stop_at_end_of(input, stop.clone())?;
+    Worker { request, emitter, stop, clock: Instant::now() }.run()
 }
 
 /// Reason of the failure of a case whose load process did not end in order.

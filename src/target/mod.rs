@@ -38,7 +38,8 @@ pub use privileges::{
     Difference, Group, Privilege, Purpose, compare_privileges, excess_privileges, needed, suppressing,
 };
 pub use scratch::{
-    Asker, LeftOver, ScratchHome, ScratchOptions, ScratchServer, recover, remove_scratch, scratch_homes,
+    Asker, LeftOver, ScratchHome, ScratchOptions, ScratchServer, is_untidy, recover, remove_scratch,
+    scratch_homes,
 };
 pub use server_version::ServerVersion;
 pub use wire::{LoadConnection, LoadStatement};

@@ -16,6 +16,7 @@
 )]
 
 pub(crate) mod certificates;
+pub(crate) mod manager;
 pub(crate) mod program;
 
 use std::env;

@@ -14,19 +14,30 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::manager::Manager;
+
 /// Nothing a test waits for may take longer; a machine under load is slow, not wrong.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A place for one benchd: its configuration, store and socket.
 pub(crate) struct Place {
+    /// Starts the workers; the daemon itself does where there is none.
+    manager: Option<Manager>,
     directory: TempDir,
 }
 
 impl Place {
     /// A place with these lines beside those that name its own files; TCP on a port the system chooses.
     pub(crate) fn new(lines: &str) -> Place {
-        let place = Place { directory: super::directory() };
+        let place = Place { manager: None, directory: super::directory() };
         place.configure(lines);
+        place
+    }
+
+    /// The same, with workers that are not children of the daemon.
+    pub(crate) fn with_manager(lines: &str) -> Place {
+        let mut place = Place::new(lines);
+        place.manager = Some(Manager::start(&place.path("worker.sock"), place.directory.path()));
         place
     }
 
@@ -48,6 +59,9 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_benchd"));
         command.arg("--config").arg(self.path("benchd.toml")).args(arguments).stdin(Stdio::null());
         command.env("XDG_STATE_HOME", self.directory.path()).env_remove("NOTIFY_SOCKET");
+        if let Some(manager) = &self.manager {
+            command.env("BENCHD_WORKER_SOCKET", manager.socket());
+        }
         command
     }
 

@@ -60,6 +60,8 @@ pub struct Situation<'a> {
     pub now: Timestamp,
     /// What of earlier runs does not end.
     pub stuck: &'a [String],
+    /// Whether the worker will see the disks otherwise than this process does.
+    pub apart: bool,
 }
 
 /// What a guard found.

@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use nix::sys::stat::{major, minor};
 use nix::sys::statfs::{FsType, statfs};
 use nix::sys::statvfs::statvfs;
@@ -19,6 +20,8 @@ pub struct Unfit {
     pub found: String,
     /// What to do.
     pub advice: String,
+    /// Whether nothing but a mount that may not be written to is in the way; it may be so for this process alone.
+    pub read_only: bool,
 }
 
 impl fmt::Display for Unfit {
@@ -74,15 +77,23 @@ pub fn look_at(path: &Path, allow_network: bool) -> Result<(), Unfit> {
         let found = format!("{shown} lies on {network}, a filesystem of the network");
         return unfit(found, "name a directory on a disk of this host, or set allow_network = true");
     }
-    if access(&there, AccessFlags::W_OK | AccessFlags::X_OK).is_err() {
-        let found = format!("{} may not be written to by the user that benchd runs as", there.display());
-        return unfit(found, "change its owner or mode, or name another directory");
+    match access(&there, AccessFlags::W_OK | AccessFlags::X_OK) {
+        Ok(()) => Ok(()),
+        Err(Errno::EROFS) => Err(Unfit {
+            found: format!("{} lies on a filesystem that is read-only for benchd", there.display()),
+            advice: "name a directory elsewhere; for one that others may write to see docs/systemd.md"
+                .to_owned(),
+            read_only: true,
+        }),
+        Err(_) => {
+            let found = format!("{} may not be written to by the user that benchd runs as", there.display());
+            unfit(found, "change its owner or mode, or name another directory")
+        }
     }
-    Ok(())
 }
 
 fn unfit(found: String, advice: &str) -> Result<(), Unfit> {
-    Err(Unfit { found, advice: advice.to_owned() })
+    Err(Unfit { found, advice: advice.to_owned(), read_only: false })
 }
 
 fn is_missing(error: &io::Error) -> bool {

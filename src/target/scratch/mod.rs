@@ -331,6 +331,14 @@ pub fn recover(directory: &Path, daemon: Uuid, keep: &dyn Fn(&str) -> bool) -> a
     Ok(left)
 }
 
+/// Whether [`recover`] would find something there. Nothing is changed.
+///
+/// # Errors
+/// When the directory exists and cannot be read.
+pub fn is_untidy(directory: &Path, daemon: Uuid, keep: &dyn Fn(&str) -> bool) -> anyhow::Result<bool> {
+    Ok(homes(directory, daemon)?.iter().any(|home| home.is_untidy() || !keep(home.target())))
+}
+
 /// What benchd has of one scratch server on the disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScratchHome {
