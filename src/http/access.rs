@@ -79,11 +79,23 @@ impl Origin {
     /// Who asks, for the record. May look the user up, so it is not for the thread that serves.
     pub(super) fn person(self) -> String {
         let Origin::Socket(Some(uid)) = self else { return "http".to_owned() };
+        if is_hidden(uid) {
+            return "socket".to_owned();
+        }
         match nix::unistd::User::from_uid(uid.into()) {
             Ok(Some(user)) => user.name,
             _ => format!("uid {uid}"),
         }
     }
+}
+
+/// Whether this is what the kernel says of every user that the user namespace of this process does not have: the
+/// sandbox of the service has root and the daemon's own account alone.
+fn is_hidden(uid: u32) -> bool {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    // One line that maps all there are is the namespace that every process begins in (user_namespaces(7)).
+    let everybody = read("/proc/self/uid_map").split_whitespace().eq(["0", "0", "4294967295"]);
+    !everybody && read("/proc/sys/kernel/overflowuid").trim().parse() == Ok(uid)
 }
 
 #[cfg(test)]
