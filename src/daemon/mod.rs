@@ -1,11 +1,13 @@
 //! Joins the parts into one process: starts them in order, reloads, and ends them in order.
 
 mod configuration;
+mod manager;
 mod parts;
 mod run_now;
 mod scheduler;
 mod settings;
 mod signals;
+mod watchdog;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -74,6 +76,8 @@ struct Daemon {
     next_runs: NextRuns,
     reloads: mpsc::Receiver<ReloadRequest>,
     ready: watch::Sender<Result<(), String>>,
+    /// Asks the scheduler whether it is alive.
+    pulse: watchdog::Pulse,
     working: JoinHandle<()>,
 }
 
@@ -106,12 +110,7 @@ pub fn serve(loaded: Loaded, options: ServeOptions) -> Result<Exit> {
 impl Daemon {
     async fn start(began: Instant, config: Config, options: &ServeOptions) -> Result<Daemon> {
         let store = open_store(&config.store.path, &config)?;
-        if store.recovered() > 0 {
-            log::warn!(
-                "{} runs of an earlier process had no end; they are marked aborted",
-                store.recovered()
-            );
-        }
+        tell_of_recovered(&store);
         let sampler = start_sampler(&config)?;
         let facts = HostFacts::read();
         let observer = start_observer(&config, &store)?;
@@ -142,10 +141,10 @@ impl Daemon {
         };
         let mut server = Server::start(services).await;
         server.listen(&config.server.listen, socket_options(&config).as_ref()).await?;
-        runner.recover(&config.targets).await;
+        manager::patiently(runner.recover(&config.targets)).await;
         let machine = inventory::machine_id();
         let planned = Arc::clone(&next_runs);
-        let scheduler =
+        let (scheduler, pulse) =
             Scheduler::start(runner.clone(), configuration.subscribe(), machine, planned, &last_seen).await?;
         tokio::spawn(scheduler.work());
         let working = tokio::spawn(runner.clone().work());
@@ -161,6 +160,7 @@ impl Daemon {
             next_runs,
             reloads,
             ready,
+            pulse,
             working,
         })
     }
@@ -192,11 +192,17 @@ impl Daemon {
 
     fn announce(&self) {
         self.ready.send_modify(|ready| *ready = Ok(()));
-        notify(&[NotifyState::Ready]);
+        manager::tell(&[NotifyState::Ready]);
+        tokio::spawn(manager::show(self.runner.clone(), Arc::clone(&self.next_runs)));
+        tokio::spawn(watchdog::feed(watchdog::Parts {
+            sampler: Arc::clone(&self.sampler),
+            store: self.store.clone(),
+            http: self.server.probe(),
+            scheduler: self.pulse.clone(),
+            runner: self.working.abort_handle(),
+        }));
         let config = self.configuration.in_force();
-        let next =
-            self.next_runs.lock().map(|next| next.iter().min_by_key(|(_, run)| run.at).map(next_in_words));
-        let next = next.ok().flatten().unwrap_or_else(|| "nothing is scheduled".to_owned());
+        let next = manager::next_run(&self.next_runs);
         let places: Vec<String> = self.server.addresses().iter().map(ToString::to_string).collect();
         let socket = config.server.socket.as_ref().map(|socket| format!(", {}", socket.display()));
         log::info!(
@@ -209,8 +215,16 @@ impl Daemon {
         );
     }
 
-    /// Reads the configuration again and has it take effect.
+    /// Reads the configuration again and has it take effect; the service manager is told when that is over, either
+    /// way.
     async fn reload(&mut self) -> Result<(), Vec<crate::config::Problem>> {
+        manager::reloading();
+        let reloaded = self.take_over().await;
+        manager::tell(&[NotifyState::Ready]);
+        reloaded
+    }
+
+    async fn take_over(&mut self) -> Result<(), Vec<crate::config::Problem>> {
         let before = self.configuration.in_force();
         self.configuration.reload(&self.sampler)?;
         let after = self.configuration.in_force();
@@ -234,9 +248,14 @@ impl Daemon {
     }
 
     /// Ends what runs, answers what was asked, writes what was found out. A second signal ends the waiting.
-    async fn end(self, mut again: EndSignal) -> Result<Exit> {
-        notify(&[NotifyState::Stopping]);
-        log::info!("ending");
+    async fn end(self, again: EndSignal) -> Result<Exit> {
+        let status = if self.runner.active().is_some() { "ending the active run" } else { "ending" };
+        manager::tell(&[NotifyState::Stopping, NotifyState::Status(status)]);
+        log::info!("{status}");
+        manager::patiently(self.finish(again)).await
+    }
+
+    async fn finish(self, mut again: EndSignal) -> Result<Exit> {
         self.ready.send_modify(|ready| *ready = Err("the daemon is ending".to_owned()));
         self.runner.drain();
         tokio::select! {
@@ -266,15 +285,11 @@ impl Daemon {
 }
 
 /// Tells the service manager; there may be none.
-fn notify(states: &[NotifyState<'_>]) {
-    if let Err(error) = sd_notify::notify(states) {
-        log::warn!("tell the service manager: {error}");
+fn tell_of_recovered(store: &Store) {
+    match store.recovered() {
+        0 => {}
+        runs => log::warn!("{runs} runs of an earlier process had no end; they are marked aborted"),
     }
-}
-
-fn next_in_words((suite, run): (&String, &crate::http::NextRun)) -> String {
-    let at = run.at.to_zoned(jiff::tz::TimeZone::system()).strftime("%a %H:%M:%S %Z");
-    format!("next {suite} {at}")
 }
 
 fn build() -> Build {

@@ -5,8 +5,9 @@ use std::sync::{Arc, PoisonError};
 
 use anyhow::Result;
 use jiff::{Timestamp, ToSpan};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
+use super::watchdog::Pulse;
 use crate::config::{self, Config, Loaded, Problem, Schedule, Suite};
 use crate::http::{NextRun, NextRuns};
 use crate::record::Trigger;
@@ -28,6 +29,8 @@ pub(super) struct Scheduler {
     next_runs: NextRuns,
     alarms: Alarms,
     wakes: mpsc::Receiver<Wake>,
+    /// Questions whether it is alive.
+    questions: mpsc::Receiver<oneshot::Sender<()>>,
     suites: BTreeMap<String, Scheduled>,
 }
 
@@ -74,7 +77,7 @@ fn timing(suite: &Suite, machine_id: &str) -> Option<Result<Timing, Vec<TimingPr
 }
 
 impl Scheduler {
-    /// Plans every suite. `last_seen` is when a run of the suite last began: starts between then and now were
+    /// Plans every suite; gives what asks it whether it is alive, too. `last_seen` is when a run of the suite last began: starts between then and now were
     /// missed while the daemon was down.
     pub(super) async fn start(
         runner: Runner,
@@ -82,14 +85,16 @@ impl Scheduler {
         machine_id: String,
         next_runs: NextRuns,
         last_seen: &BTreeMap<String, Timestamp>,
-    ) -> Result<Scheduler> {
+    ) -> Result<(Scheduler, Pulse)> {
         let (wake, wakes) = mpsc::channel(WAITING_WAKES);
+        let (pulse, questions) = mpsc::channel(1);
         let alarms = Alarms::start(wake).await?;
         let suites = BTreeMap::new();
-        let mut scheduler = Scheduler { runner, config, machine_id, next_runs, alarms, wakes, suites };
+        let mut scheduler =
+            Scheduler { runner, config, machine_id, next_runs, alarms, wakes, questions, suites };
         scheduler.plan(last_seen);
         scheduler.set_alarms().await;
-        Ok(scheduler)
+        Ok((scheduler, pulse))
     }
 
     /// Starts suites for as long as the daemon runs.
@@ -105,6 +110,11 @@ impl Scheduler {
                     }
                     None => return,
                 },
+                Some(question) = self.questions.recv() => {
+                    // Whoever asked may have given up.
+                    let _ = question.send(());
+                    continue;
+                }
                 changed = self.config.changed() => match changed {
                     Ok(()) => self.plan(&BTreeMap::new()),
                     Err(_) => return,

@@ -18,6 +18,7 @@ mod metrics;
 mod negotiation;
 mod order;
 mod page;
+mod probe;
 mod problem;
 mod routes;
 mod runs;
@@ -30,6 +31,7 @@ mod suites;
 
 pub use access::Access;
 pub use document::document;
+pub use probe::Probe;
 pub use routes::{ROUTES, Route};
 pub use server::Server;
 pub use services::{NextRun, NextRuns, ReloadRequest, Services};

@@ -15,6 +15,7 @@ use super::connection;
 use super::crowd::{Connections, Slots};
 use super::history::{self, History};
 use super::idempotency::Remembered;
+use super::probe::Probe;
 use super::services::Services;
 use super::socket::{self, ListeningSocket, SocketOptions};
 use crate::config::Listen;
@@ -179,6 +180,11 @@ impl Server {
     /// The TCP addresses it listens on, with the ports the system chose.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.open.iter().filter_map(|open| open.address).collect()
+    }
+
+    /// Something that asks this server whether it answers.
+    pub fn probe(&self) -> Probe {
+        Probe(Arc::clone(&self.shared))
     }
 
     /// Accepts nothing more, ends event streams, lets requests under way finish, and closes every connection.

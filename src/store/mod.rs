@@ -135,6 +135,13 @@ impl Store {
         self.begin_run(run);
     }
 
+    /// Whether the thread that writes answers within this time, or waits for the disk, which no new start would
+    /// make answer.
+    pub fn is_alive(&self, within: Duration) -> bool {
+        let ended = writer::locked(&self.0.writer).as_ref().is_none_or(JoinHandle::is_finished);
+        !ended && self.0.shared.answers(within)
+    }
+
     /// Waits until everything handed over before this call is on the disk; tries again at once what failed
     /// before. False when that took longer than `within`.
     pub fn flush(&self, within: Duration) -> bool {

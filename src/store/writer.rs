@@ -42,6 +42,10 @@ struct State {
     /// Do not wait for `retry_at`.
     hurry: bool,
     closing: bool,
+    /// The writer is asked for a sign of life; it takes this away.
+    asked: bool,
+    /// The writer is at work on the file.
+    at_work: bool,
     status: Status,
 }
 
@@ -78,6 +82,18 @@ impl Shared {
         state.done >= target
     }
 
+    /// Whether the writer gives a sign of life within this time, or is at work on the file.
+    pub(super) fn answers(&self, within: Duration) -> bool {
+        let mut state = locked(&self.state);
+        state.asked = true;
+        self.work.notify_one();
+        let (state, _) = self
+            .progress
+            .wait_timeout_while(state, within, |state| state.asked && !state.at_work)
+            .unwrap_or_else(PoisonError::into_inner);
+        !state.asked || state.at_work
+    }
+
     pub(super) fn status(&self) -> Status {
         let state = locked(&self.state);
         Status { pending: state.queue.len(), ..state.status.clone() }
@@ -94,15 +110,21 @@ impl Shared {
     /// Waits for the next thing to do; `retention` is when old data goes next.
     fn next(&self, retention: Instant) -> Next {
         let mut state = locked(&self.state);
+        state.at_work = false;
         loop {
+            if std::mem::take(&mut state.asked) {
+                self.progress.notify_all();
+            }
             let now = Instant::now();
             if let Some(change) = state.due(now) {
+                state.at_work = true;
                 return Next::Write(change);
             }
             if state.closing {
                 return Next::End;
             }
             if now >= retention {
+                state.at_work = true;
                 return Next::Retain;
             }
             let until = state.wake_up().map_or(retention, |retry| retry.min(retention));
@@ -164,6 +186,7 @@ impl Writer {
     }
 
     pub(super) fn run(mut self) {
+        self.shared.update(|state| state.at_work = true);
         self.retain();
         let mut retention = Instant::now() + RETENTION_EVERY;
         loop {
