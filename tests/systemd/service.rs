@@ -1,0 +1,294 @@
+//! benchd as a service of a real systemd, from the first start to what is left when it is gone.
+#![allow(clippy::print_stderr, reason = "a start says how long it took")]
+
+use std::fs;
+use std::time::Instant;
+
+use nix::sys::ptrace;
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use super::common::program::words;
+use super::machine::{Machine, series};
+
+/// Loads of every kind that leave the daemon's sandbox: memory, files and a server in directories that are not its own.
+const SUITE: &str = r#"
+[target.elsewhere]
+kind = "scratch"
+directory = "/srv/ssd/benchd"
+
+[target.files]
+kind = "directory"
+path = "/srv/files"
+
+[suite.s]
+profile = "lab"
+[[suite.s.benchmark]]
+workload = "cpu"
+threads = 1
+warm_up = "0s"
+time = "300ms"
+[[suite.s.benchmark]]
+workload = "memory"
+threads = 1
+warm_up = "0s"
+time = "300ms"
+[[suite.s.benchmark]]
+workload = "fileio"
+target = "files"
+files = 2
+total = "4MiB"
+warm_up = "0s"
+time = "300ms"
+[[suite.s.benchmark]]
+name = "uring"
+workload = "fileio"
+mode = "native"
+io = "uring"
+depth = 4
+target = "files"
+files = 1
+total = "4MiB"
+warm_up = "0s"
+time = "300ms"
+[[suite.s.benchmark]]
+workload = "oltp_read_write"
+target = "elsewhere"
+threads = 2
+tables = 1
+table_size = 1000
+warm_up = "0s"
+time = "500ms"
+
+[suite.long]
+profile = "lab"
+[[suite.long.benchmark]]
+workload = "oltp_point_select"
+target = "elsewhere"
+tables = 1
+table_size = 1000
+warm_up = "0s"
+time = "1h"
+"#;
+
+const CONFIGURATION: &str = "/etc/benchd/conf.d/test.toml";
+
+fn configured() -> Option<Machine> {
+    let machine = Machine::start()?;
+    machine.make_directory("/srv/ssd");
+    machine.make_directory("/srv/files");
+    machine.write(CONFIGURATION, SUITE);
+    machine.start_service();
+    Some(machine)
+}
+
+/// Starts the suite that goes on and on, and waits until its load is measured.
+fn long_run(machine: &Machine) -> String {
+    let id = machine.json(&["run", "long", "--detach"])["id"].as_str().unwrap().to_owned();
+    machine.wait_until("the load is measured", || machine.json(&["status"])["active"]["stage"] == "measure");
+    id
+}
+
+fn record(machine: &Machine, id: &str) -> Value {
+    machine.json(&["show", id])
+}
+
+/// No worker, no server, and nothing of them in the directory that is not the daemon's.
+fn nothing_is_left(machine: &Machine) {
+    machine.wait_until("the units of workers are gone", || {
+        machine.must(&["systemctl", "list-units", "--all", "--no-legend", "benchd-worker@*"]).is_empty()
+    });
+    let home = fs::read_dir(machine.outside("/srv/ssd/benchd/elsewhere")).unwrap().flatten();
+    let mut names: Vec<String> = home.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(names, [".benchd", "data"]);
+}
+
+#[test]
+fn with_nothing_configured_it_starts_and_exports_what_it_exports_outside_of_its_sandbox() {
+    let Some(machine) = Machine::start() else { return };
+    for path in ["/etc/benchd", "/var/lib/benchd", "/run/benchd"] {
+        assert!(!machine.outside(path).exists(), "{path}");
+    }
+    let began = Instant::now();
+    machine.start_service();
+    eprintln!("systemctl start took {:.0} ms", began.elapsed().as_secs_f64() * 1e3);
+    assert_eq!(machine.property("benchd", "StatusText"), "nothing is scheduled");
+    for (unit, most) in [("benchd.service", "15"), ("benchd-worker@1.service", "18")] {
+        let threshold = format!("--threshold={most}");
+        machine.must(&["systemd-analyze", "security", "--no-pager", &threshold, unit]);
+    }
+    machine.make_directory("/srv/outside");
+    machine.write(
+        "/srv/outside.toml",
+        "server.listen = \"127.0.0.1:10105\"\nserver.socket = \"/srv/outside/benchd.sock\"\nstore.path = \
+         \"/srv/outside/benchd.db\"\n",
+    );
+    machine.must(&[
+        "systemd-run",
+        "--quiet",
+        "--uid=benchd",
+        "--unit=outside",
+        "/usr/bin/benchd",
+        "--config",
+        "/srv/outside.toml",
+        "serve",
+    ]);
+    machine.wait_until("the other one answers", || machine.get(10105, "/-/ready").contains(" 200 "));
+    let missing = || -> Vec<String> {
+        let (outside, inside) = (series(&machine.metrics(10105)), series(&machine.metrics(10104)));
+        assert!(outside.len() > 100, "{outside:?}");
+        outside.difference(&inside).cloned().collect()
+    };
+    // Some come with the second sample, others with the first look at the hardware.
+    machine.wait_until("both have all", || {
+        let missing = missing();
+        if !missing.is_empty() {
+            eprintln!("not seen inside the sandbox: {missing:?}");
+        }
+        missing.is_empty()
+    });
+}
+
+#[test]
+fn a_member_of_its_group_runs_every_kind_of_load_and_an_outsider_none() {
+    let Some(machine) = configured() else { return };
+    let refused = machine.run_as("mallory", &["/usr/bin/benchd", "run", "s"]);
+    assert!(
+        !refused.status.success() && words(&refused).contains("/run/benchd/benchd.sock"),
+        "{}",
+        words(&refused)
+    );
+    assert!(
+        machine.run_as("mallory", &["/usr/bin/test", "-w", "/run/benchd-worker.sock"]).status.code()
+            == Some(1)
+    );
+    assert!(
+        machine.run_as("alice", &["/usr/bin/test", "-w", "/run/benchd-worker.sock"]).status.code() == Some(1)
+    );
+    let run = machine.run_as("alice", &["/usr/bin/benchd", "run", "s"]);
+    assert!(run.status.success(), "{}\n{}", words(&run), machine.journal());
+    let record = record(&machine, "s");
+    let cases = record["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 5, "{record}");
+    assert!(cases.iter().all(|case| case["outcome"] == "finished"), "{record}");
+    assert_eq!(cases[0]["limits"]["oom_score_adj"], "1000", "{record}");
+    // The kernel does not tell the sandbox who else has an account.
+    assert_eq!(record["by"], "socket", "{record}");
+    nothing_is_left(&machine);
+    let long = long_run(&machine);
+    let unit = machine.must(&["systemctl", "list-units", "--no-legend", "--plain", "benchd-worker@*"]);
+    let unit = unit.split(' ').next().unwrap();
+    assert_eq!(machine.property(unit, "Slice"), "benchd.slice");
+    let scores = machine.must(&[
+        "sh", "-c",
+        "for pid in $(cd /proc && find [0-9]* -maxdepth 0 -user benchd); do echo $(cat /proc/$pid/comm) $(cat /proc/$pid/oom_score_adj); done | sort -u",
+    ]);
+    assert_eq!(scores, "benchd 1000\nbenchd 500\nexe 1000\nmariadbd 1000");
+    machine.must(&["systemctl", "kill", "--signal=KILL", "--kill-who=main", unit]);
+    machine.wait_until("the run has an end", || machine.json(&["status"])["active"].is_null());
+    assert_eq!(self::record(&machine, &long)["outcome"], "failed");
+    nothing_is_left(&machine);
+}
+
+#[test]
+fn it_reloads_survives_its_death_and_is_started_anew_when_a_part_stands_still() {
+    let Some(machine) = configured() else { return };
+    machine.write(CONFIGURATION, &SUITE.replace("[suite.long]", "[suite.long]\nschedule = \"0 3 1 1 *\""));
+    machine.must(&["systemctl", "reload", "benchd"]);
+    machine.wait_until("the next run is known", || {
+        machine.property("benchd", "StatusText").starts_with("next run long ")
+    });
+    machine.write(CONFIGURATION, "[suite.long]\nschedul = \"0 3 1 1 *\"");
+    machine.must(&["systemctl", "reload", "benchd"]);
+    machine.wait_until("the refusal is known", || machine.journal().contains("configuration not changed"));
+    machine.wait_for("benchd", "ActiveState", "active");
+    machine.write(CONFIGURATION, SUITE);
+    machine.must(&["systemctl", "reload", "benchd"]);
+    let id = long_run(&machine);
+    assert_eq!(machine.property("benchd", "StatusText"), "running long: case 1 of 1, oltp_point_select");
+    machine.must(&["systemctl", "kill", "--signal=KILL", "benchd"]);
+    machine.wait_for("benchd", "NRestarts", "1");
+    machine.wait_for("benchd", "ActiveState", "active");
+    let record = record(&machine, &id);
+    assert_eq!(
+        (&record["outcome"], &record["failure"]["reason"]),
+        (&"aborted".into(), &"crash".into()),
+        "{record}"
+    );
+    nothing_is_left(&machine);
+
+    machine.write("/etc/systemd/system/benchd.service.d/test.conf", "[Service]\nWatchdogSec=3s\n");
+    machine.must(&["systemctl", "daemon-reload"]);
+    machine.must(&["systemctl", "restart", "benchd"]);
+    let daemon = machine.daemon();
+    let tasks = fs::read_dir(format!("/proc/{daemon}/task")).unwrap().flatten();
+    let is_sampler = |task: &fs::DirEntry| {
+        fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim() == "sampler")
+    };
+    let sampler = tasks.into_iter().find(is_sampler).unwrap().file_name();
+    let sampler = Pid::from_raw(sampler.to_str().unwrap().parse().unwrap());
+    ptrace::attach(sampler).unwrap();
+    waitpid(sampler, Some(WaitPidFlag::__WALL)).unwrap();
+    machine.wait_until("the watchdog bites", || machine.journal().contains("Watchdog timeout"));
+    // Who holds a thread has to let it go when it is ended, or its process stays.
+    waitpid(sampler, Some(WaitPidFlag::__WALL)).unwrap();
+    machine.wait_until("it is there again", || {
+        machine.property("benchd", "ActiveState") == "active"
+            && machine.property("benchd", "MainPID").parse::<u32>().is_ok_and(|pid| pid != 0)
+            && machine.daemon() != daemon
+    });
+    assert!(machine.journal().contains("no answer within 0.5 s from: sampler"), "{}", machine.journal());
+}
+
+#[test]
+fn an_upgrade_with_a_run_under_way_keeps_what_there_was_and_leaves_nothing_else() {
+    let Some(machine) = configured() else { return };
+    machine.json(&["run", "s", "--detach"]);
+    machine.wait_until("the first run has ended", || machine.json(&["status"])["active"].is_null());
+    let id = long_run(&machine);
+    // The same program under another version of the same length, as a newer package would bring.
+    let program = fs::read(machine.outside("/usr/bin/benchd")).unwrap();
+    let (old, new) = (env!("CARGO_PKG_VERSION").as_bytes(), "9.9.9".as_bytes());
+    assert_eq!(old.len(), new.len());
+    let newer = renamed(program, old, new);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), newer).unwrap();
+    machine.must(&["chmod", "755", "/usr/bin/benchd"]);
+    machine.put(file.path(), "/usr/bin/benchd");
+    machine.must(&["chmod", "755", "/usr/bin/benchd"]);
+    assert_eq!(machine.json(&["status"])["active"]["suite"], "long", "a new file alone disturbs no run");
+    machine.must(&["systemctl", "restart", "benchd"]);
+    assert_eq!(machine.json(&["status"])["version"], "9.9.9");
+    let record = record(&machine, &id);
+    assert_eq!(
+        (&record["outcome"], &record["failure"]["reason"]),
+        (&"aborted".into(), &"stopped".into()),
+        "{record}"
+    );
+    nothing_is_left(&machine);
+    assert_eq!(machine.json(&["list"])["runs"].as_array().unwrap().len(), 2);
+    let run = machine.run_as("alice", &["/usr/bin/benchd", "run", "s"]);
+    assert!(run.status.success(), "{}\n{}", words(&run), machine.journal());
+
+    machine.must(&["systemctl", "stop", "benchd.service", "benchd-worker.socket"]);
+    assert!(!machine.has_processes());
+    for path in ["/run/benchd", "/run/benchd-worker.sock"] {
+        assert!(!machine.outside(path).exists(), "{path}");
+    }
+    let state = fs::read_dir(machine.outside("/var/lib/benchd")).unwrap().flatten();
+    let left: Vec<String> = state.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    let is_state = |name: &String| name.starts_with("benchd.db") || name == "scratch.json";
+    assert!(left.iter().all(is_state), "{left:?}");
+}
+
+/// A file with every occurrence of some bytes replaced.
+fn renamed(mut file: Vec<u8>, old: &[u8], new: &[u8]) -> Vec<u8> {
+    let places: Vec<usize> =
+        (0..file.len() - old.len()).filter(|place| file[*place..].starts_with(old)).collect();
+    for place in places {
+        file[place..place + new.len()].copy_from_slice(new);
+    }
+    file
+}
