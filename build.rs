@@ -4,7 +4,10 @@ use std::process::Command;
 
 fn main() {
     let rustc = std::env::var("RUSTC").unwrap_or_default();
-    println!("cargo::rustc-env=BENCHD_REVISION={}", first_word(&["git", "rev-parse", "--short", "HEAD"], 0));
+    println!(
+        "cargo::rustc-env=BENCHD_REVISION={}",
+        first_word(&["git", "rev-parse", "--short=12", "HEAD"], 0)
+    );
     println!("cargo::rustc-env=BENCHD_RUSTC={}", first_word(&[&rustc, "--version"], 1));
     println!("cargo::rerun-if-changed=build.rs");
     // Git keeps these two elsewhere in a linked working tree, and a path that is not there would be built anew each time.
