@@ -2,13 +2,15 @@
 #
 #   make run     install what is missing, build, and run the daemon in the foreground with the suite `quick`
 #   make test    install what is missing, and check everything
+#
+# and two make packages for other machines, in target/package: make rpm, make deb.
 
 RUN := .run
 export BENCHD_MYSQL_DIR ?= $(CURDIR)/.tools/mysql
 export BENCHD_MARIADB_DIR ?= $(CURDIR)/.tools/mariadb
 export PATH := $(PATH):/usr/sbin:$(CURDIR)/.tools/prometheus/usr/bin
 
-.PHONY: run test test-all lint unit clean-run
+.PHONY: run test test-all lint unit clean-run rpm deb
 
 run: $(RUN)/benchd.toml
 	@tests/tools run
@@ -35,3 +37,6 @@ unit:
 
 test-all: lint
 	BENCHD_CAMPAIGN=full cargo test --locked -- --include-ignored
+
+rpm deb:
+	packaging/build $@
