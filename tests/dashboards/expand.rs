@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::source::{COLUMNS, Dashboard, Kind, Panel, Query, Row};
+use super::source::{COLUMNS, Dashboard, Kind, Label, Panel, Query, Row};
 
 /// Short forms of matchers: `benchd_host_load1{host}`, `benchd_host_disk_io_now{disk, device!="sda"}`.
 const MATCHERS: &[(&str, &str)] = &[
@@ -32,7 +32,8 @@ const CHOICES: &[(&str, &str, &[&str])] = &[
     ("before", "Compare with", &["1d", "1h", "7d", "30d"]),
 ];
 
-/// What may be marked in all graphs.
+/// What may be marked in all graphs. A change is marked where a series of facts was first seen, for 15 minutes, so
+/// that the steps of a long time meet it too.
 struct Mark {
     name: &'static str,
     title: &'static str,
@@ -67,41 +68,41 @@ const MARKS: &[Mark] = &[
         name: "changes",
         title: "Database changed",
         colour: "orange",
-        expr: "benchd_mysql_info{host} unless on (job, instance, target, flavour, version, config, role) \
-               benchd_mysql_info{host} offset 5m and on (job, instance, target) benchd_mysql_info{host} offset 5m",
+        expr: "min_over_time(timestamp(benchd_mysql_info{host})[15m:30s]) * 1000 unless on (job, instance, target, flavour, version, config, role) benchd_mysql_info{host} offset 15m \
+               and on (job, instance, target) benchd_mysql_info{host} offset 15m",
         says: "{{target}} of {{instance}} changed",
         more: "Now {{flavour}} {{version}}, variables {{config}}, role {{role}}.",
-        at_value: false,
+        at_value: true,
     },
     Mark {
         name: "changes",
         title: "Host changed",
         colour: "orange",
-        expr: "benchd_host_info{host} unless on (job, instance, kernel, distribution, cpu_model, sockets, cores, virtualization, \
-               governor, clocksource) benchd_host_info{host} offset 5m and on (job, instance) benchd_host_info{host} offset 5m",
+        expr: "min_over_time(timestamp(benchd_host_info{host})[15m:30s]) * 1000 unless on (job, instance, kernel, distribution, cpu_model, sockets, cores, virtualization, governor, clocksource) benchd_host_info{host} offset 15m \
+               and on (job, instance) benchd_host_info{host} offset 15m",
         says: "{{instance}} changed",
         more: "Now kernel {{kernel}}, {{distribution}}, {{cpu_model}}, governor {{governor}}.",
-        at_value: false,
+        at_value: true,
     },
     Mark {
         name: "changes",
         title: "Case changed",
         colour: "purple",
-        expr: "benchd_case_info{run} unless on (job, instance, suite, case, engine, threads, profile, revision, parameters) \
-               benchd_case_info{run} offset 5m and on (job, instance, suite, case) benchd_case_info{run} offset 5m",
+        expr: "min_over_time(timestamp(benchd_case_info{run})[15m:30s]) * 1000 unless on (job, instance, suite, case, engine, threads, profile, revision, parameters) benchd_case_info{run} offset 15m \
+               and on (job, instance, suite, case) benchd_case_info{run} offset 15m",
         says: "{{case}} of {{suite}} changed",
         more: "Its parameters or its workload's revision are others now: results before and after are not comparable.",
-        at_value: false,
+        at_value: true,
     },
     Mark {
         name: "changes",
         title: "benchd changed",
         colour: "purple",
-        expr: "benchd_build_info{host} unless on (job, instance, version, revision) benchd_build_info{host} offset 5m \
-               and on (job, instance) benchd_build_info{host} offset 5m",
+        expr: "min_over_time(timestamp(benchd_build_info{host})[15m:30s]) * 1000 unless on (job, instance, version, revision) benchd_build_info{host} offset 15m \
+               and on (job, instance) benchd_build_info{host} offset 15m",
         says: "benchd {{version}} on {{instance}}",
         more: "Another build of benchd runs since here.",
-        at_value: false,
+        at_value: true,
     },
     Mark {
         name: "changes",
@@ -434,7 +435,7 @@ fn custom(from: &Panel) -> Value {
     match from.kind {
         Kind::Lines | Kind::Stack | Kind::Steps => graph(from),
         Kind::Table => {
-            json!({ "align": "auto", "cellOptions": { "type": "auto" }, "filterable": false, "inspect": false })
+            json!({ "align": "auto", "cellOptions": { "type": "auto" }, "filterable": false, "inspect": false, "minWidth": 50 })
         }
         Kind::States => json!({ "fillOpacity": 80, "lineWidth": 0 }),
         Kind::Heat => json!({ "scaleDistribution": { "type": "linear" } }),
@@ -482,9 +483,13 @@ fn override_for(id: &str, name: &str, properties: &[(&str, Value)]) -> Value {
 
 fn overrides(from: &Panel) -> Vec<Value> {
     match from.kind {
-        Kind::Table => {
-            from.queries.iter().map(column).chain(from.leads_to.iter().map(|uid| lead(from, uid))).collect()
-        }
+        Kind::Table => from
+            .queries
+            .iter()
+            .map(column)
+            .chain(from.labels.iter().filter_map(width))
+            .chain(from.leads_to.iter().map(|uid| lead(from, uid)))
+            .collect(),
         Kind::Lines | Kind::Stack | Kind::Steps => styles(from),
         _ => Vec::new(),
     }
@@ -554,14 +559,20 @@ fn column(query: &Query) -> Value {
     override_for("byName", &query.legend, &properties)
 }
 
+/// The width of a column of labels.
+fn width(label: &Label) -> Option<Value> {
+    let wide = label.width?;
+    Some(override_for("byName", &label.title, &[("custom.width", json!(wide))]))
+}
+
 /// The first column of a table leads to a dashboard of what the row is about.
 fn lead(from: &Panel, uid: &str) -> Value {
     let given =
-        from.labels.iter().map(|(label, title)| format!("&var-{label}=${{__data.fields[\"{title}\"]}}"));
+        from.labels.iter().map(|one| format!("&var-{}=${{__data.fields[\"{}\"]}}", one.label, one.title));
     let url =
         format!("/d/{uid}?${{__url_time_range}}&var-datasource=$datasource{}", given.collect::<String>());
     let link = json!([{ "title": "Details", "url": url, "targetBlank": false }]);
-    override_for("byName", &from.labels[0].1, &[("links", link)])
+    override_for("byName", &from.labels[0].title, &[("links", link)])
 }
 
 /// Joins the queries of a table into one row for each set of labels, and names and orders the columns.
@@ -569,7 +580,7 @@ fn columns(from: &Panel) -> Value {
     let headings: Vec<(String, &String)> = from
         .labels
         .iter()
-        .map(|(label, title)| (label.clone(), title))
+        .map(|one| (one.label.clone(), &one.title))
         .chain(from.queries.iter().enumerate().map(|(place, query)| (value_of(from, place), &query.legend)))
         .collect();
     let names: Map<String, Value> =

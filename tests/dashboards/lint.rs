@@ -133,7 +133,8 @@ fn units(panel: &Value) -> BTreeSet<String> {
     };
     let columns = panel["fieldConfig"]["overrides"].as_array().unwrap().iter();
     columns
-        .filter(|column| property(column, "mappings").is_none() && property(column, "links").is_none())
+        .filter(|column| targets(panel).any(|target| target["legendFormat"] == column["matcher"]["options"]))
+        .filter(|column| property(column, "mappings").is_none())
         .map(|column| name(&property(column, "unit").unwrap_or_default()))
         .collect()
 }

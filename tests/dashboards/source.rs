@@ -93,14 +93,24 @@ pub(crate) struct Panel {
     /// The legend names the series only, without mean, highest and last value.
     #[serde(default)]
     pub(crate) plain_legend: bool,
-    /// Labels that are columns of a table, each with its heading.
+    /// Labels that are columns of a table.
     #[serde(default)]
-    pub(crate) labels: Vec<(String, String)>,
+    pub(crate) labels: Vec<Label>,
     /// Uid of the dashboard that a row of a table leads to.
     pub(crate) leads_to: Option<String>,
     /// Column a table is sorted by, largest first.
     pub(crate) sort: Option<String>,
     pub(crate) queries: Vec<Query>,
+}
+
+/// A label that is a column of a table.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Label {
+    pub(crate) label: String,
+    pub(crate) title: String,
+    /// In pixels; without it the column takes its share of what is left.
+    pub(crate) width: Option<u64>,
 }
 
 /// A query; in a table it is also a column.

@@ -41,7 +41,16 @@ async function shown(one, context) {
   const [, series, label] = /^label_values\((.+), (\w+)\)$/.exec(one.query.query);
   const found = await ask(`label/${label}/values`, { 'match[]': interpolate(series, context.variables), start: context.from, end: context.to });
   if (found.length === 0) trouble(one.name, 'a variable without values');
-  return 'All';
+  const value = context.variables[one.name];
+  return value === one.allValue ? 'All' : value;
+}
+
+/** JSON knows no infinity: the first step of thresholds begins there. */
+function withInfinity(panel) {
+  const restore = thresholds => { if (thresholds?.steps) thresholds.steps[0].value = -Infinity; };
+  restore(panel.fieldConfig?.defaults.thresholds);
+  for (const one of panel.fieldConfig?.overrides ?? []) one.properties.filter(each => each.id === 'thresholds').forEach(each => restore(each.value));
+  return panel;
 }
 
 async function load(panel, context) {
@@ -66,7 +75,7 @@ function Cell({ panel, context }) {
   }, []);
   if (panel.type === 'row') return <div style={{ ...place(panel.gridPos), display: 'flex', alignItems: 'center', fontSize: 16, fontWeight: 500 }}>⌄ {panel.title}</div>;
   const { width, height } = place(panel.gridPos);
-  const shownPanel = useMemo(() => JSON.parse(JSON.stringify(panel), (_, value) => (typeof value === 'string' && value.includes('$') && !value.includes('__') ? replace(value) : value)), []);
+  const shownPanel = useMemo(() => withInfinity(JSON.parse(JSON.stringify(panel), (_, value) => (typeof value === 'string' && value.includes('$') && !value.includes('__') ? replace(value) : value))), []);
   return (
     <div style={place(panel.gridPos)} data-panel={title}>
       <PanelChrome title={title} description={panel.description} width={width} height={height} padding="md">

@@ -12,7 +12,7 @@ const STANDARD = ['unit', 'min', 'max', 'decimals', 'displayName', 'noValue', 'c
 const CUSTOM = [
   'drawStyle', 'lineInterpolation', 'lineWidth', 'lineStyle', 'fillOpacity', 'gradientMode', 'showPoints', 'pointSize', 'spanNulls', 'stacking',
   'axisPlacement', 'axisLabel', 'axisColorMode', 'axisBorderShow', 'axisCenteredZero', 'axisSoftMin', 'axisSoftMax', 'scaleDistribution',
-  'hideFrom', 'thresholdsStyle', 'cellOptions', 'width', 'align', 'filterable', 'inspect',
+  'hideFrom', 'thresholdsStyle', 'cellOptions', 'width', 'minWidth', 'align', 'filterable', 'inspect',
 ];
 standardFieldConfigEditorRegistry.setInit(() => STANDARD.map(id => plain(id, id, false)));
 const registry = new Registry(() => [
