@@ -1,5 +1,6 @@
 //! What a run will do before it does it: its cases in order, how long they take, and when it must be over.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use wildmatch::WildMatch;
@@ -31,6 +32,8 @@ pub struct CasePlan {
     pub load: Option<Span>,
     /// Rows it loads when no data set is kept.
     pub rows: u64,
+    /// What decides these rows; cases with equal ones on one target share them.
+    pub data_set: Option<String>,
     /// Bytes of the files it makes in a directory.
     pub file_bytes: u64,
 }
@@ -70,9 +73,21 @@ impl RunPlan {
 
     /// Bytes the run writes to a target's filesystem when no data set is kept there.
     pub fn bytes(&self, target: &str) -> u64 {
-        let there = self.cases.iter().filter(|plan| plan.case.target.as_deref() == Some(target));
-        there.map(|plan| plan.rows * BYTES_PER_ROW + plan.file_bytes).max().unwrap_or(0)
+        let there = || self.cases.iter().filter(|plan| plan.case.target.as_deref() == Some(target));
+        let unshared = there().filter(|plan| plan.data_set.is_none());
+        let unshared = unshared.map(|plan| plan.rows * BYTES_PER_ROW + plan.file_bytes).max().unwrap_or(0);
+        kept_rows(there()) * BYTES_PER_ROW + unshared
     }
+}
+
+/// Rows of the data sets that are kept for the whole run, each counted once on each target.
+fn kept_rows<'a>(cases: impl Iterator<Item = &'a CasePlan>) -> u64 {
+    let mut sets = BTreeMap::new();
+    for plan in cases.filter(|plan| plan.data_set.is_some()) {
+        let rows: &mut u64 = sets.entry((&plan.case.target, &plan.data_set)).or_default();
+        *rows = plan.rows.max(*rows);
+    }
+    sets.values().sum()
 }
 
 fn sum(one: Span, other: Span) -> Span {
@@ -86,7 +101,8 @@ fn planned(cases: &[CasePlan], suite: &Suite) -> Span {
         return limit;
     }
     let loads: Duration = cases.iter().filter_map(|plan| plan.load).map(Span::duration).sum();
-    let rows: u64 = cases.iter().map(|plan| plan.rows).max().unwrap_or(0);
+    let loaded_anew = cases.iter().filter(|plan| plan.data_set.is_none()).map(|plan| plan.rows);
+    let rows: u64 = kept_rows(cases.iter()) + loaded_anew.sum::<u64>();
     let on_servers = cases.iter().any(|plan| plan.case.target.is_some() && plan.file_bytes == 0);
     let starts = if on_servers { SERVER_START } else { Span::ZERO };
     let bytes: u64 = cases.iter().map(|plan| plan.file_bytes).sum();
@@ -110,7 +126,8 @@ fn plan_case(case: &Case) -> CasePlan {
     let in_files = workloads::find(&case.workload).is_some_and(|kind| kind.needs == Needs::Directory);
     let total = case.parameters.get("total").and_then(|total| total.as_str()?.parse::<Bytes>().ok());
     let file_bytes = total.filter(|_| in_files).map_or(0, Bytes::get);
-    CasePlan { case: case.clone(), load, rows, file_bytes }
+    let data_set = workloads::data_set(&case.workload, &case.parameters);
+    CasePlan { case: case.clone(), load, rows, data_set, file_bytes }
 }
 
 fn span(parameters: &Parameters, key: &str) -> Option<Span> {

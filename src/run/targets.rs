@@ -1,6 +1,6 @@
 //! The targets of one run in the worker: opened when a case first needs them, closed when the run is over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
 
@@ -14,6 +14,7 @@ use crate::target::{
     PreparedTarget, ScratchServer, Way,
 };
 use crate::units::Span;
+use crate::workloads;
 
 /// The local side of the proof of what benchd owns on servers, in the state directory.
 pub(crate) const LEDGER: &str = "scratch.json";
@@ -118,7 +119,14 @@ impl<'a> Targets<'a> {
             teller.left_over(LeftOver::Schema);
         }
         client.close();
+        prepared.schema.want(self.data_sets(name));
         Ok(Open { server, prepared: Prepared::Server(Box::new(prepared)), facts })
+    }
+
+    /// The data sets that the cases of this run use on a target.
+    fn data_sets(&self, name: &str) -> BTreeSet<String> {
+        let cases = self.request.cases.iter().filter(|case| case.target.as_deref() == Some(name));
+        cases.filter_map(|case| workloads::data_set(&case.workload, &case.parameters)).collect()
     }
 
     /// Ends connections that runs of this daemon left open on a server.

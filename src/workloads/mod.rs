@@ -87,6 +87,11 @@ pub trait Workload {
         Bytes::new(0)
     }
 
+    /// What decides the rows of the tables that it keeps on a server, as text: cases with equal ones share the tables.
+    fn data_set(&self) -> Option<String> {
+        None
+    }
+
     /// Makes ready what the load needs; `progress` is told units done, units in all, and what is counted.
     ///
     /// # Errors
@@ -115,6 +120,11 @@ pub trait Workload {
 /// The workload of that name.
 pub fn find(name: &str) -> Option<&'static Kind> {
     ALL.iter().copied().find(|kind| kind.name == name)
+}
+
+/// The data set of a case: [`Workload::data_set`]; `None` for one that cannot be built, too.
+pub fn data_set(workload: &str, parameters: &Parameters) -> Option<String> {
+    (find(workload)?.build)(parameters).ok()?.data_set()
 }
 
 /// All workloads, for the configuration.

@@ -12,8 +12,21 @@ use uuid::Uuid;
 
 use crate::target::durable::replace_file;
 
-/// Tables of a schema, each with the description of the data set that it holds whole, if it does.
-pub(crate) type Manifest = BTreeMap<String, Option<String>>;
+/// Tables of a schema, each with what it holds.
+pub(crate) type Manifest = BTreeMap<String, Data>;
+
+/// What a table holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Data {
+    /// It is not known.
+    #[default]
+    Unknown,
+    /// A data set whole, by its description.
+    Whole(String),
+    /// At least so many of the first rows of a data set, by its description: its loading goes on, or was cut short.
+    Part { part_of: String, rows: u64 },
+}
 
 /// Who made a schema, when, and where. The same stands in the schema itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,8 +105,9 @@ mod tests {
             nonce: Uuid::new_v4(),
             created: Timestamp::UNIX_EPOCH,
         };
-        let tables =
-            Manifest::from([("t1".to_owned(), None), ("t2".to_owned(), Some("1000 rows".to_owned()))]);
+        let part = Data::Part { part_of: "1000 rows".to_owned(), rows: 10 };
+        let data = [Data::Unknown, Data::Whole("1000 rows".to_owned()), part];
+        let tables = ["t1", "t2", "t3"].map(str::to_owned).into_iter().zip(data).collect();
         Entry { owner, marked: true, tables }
     }
 
@@ -110,6 +124,12 @@ mod tests {
         ledger.forget("a").unwrap();
         let again = Ledger::read(&path).unwrap();
         assert_eq!((again.entry("a"), again.entry("b")), (None, Some(&two)));
+    }
+
+    #[test]
+    fn what_tables_hold_is_written_as_no_text_as_a_text_or_as_a_part_of_one() {
+        let text = serde_json::to_string(&entry("a").tables).unwrap();
+        assert_eq!(text, r#"{"t1":null,"t2":"1000 rows","t3":{"part_of":"1000 rows","rows":10}}"#);
     }
 
     #[test]

@@ -102,8 +102,7 @@ pub(crate) fn write_manifest(client: &mut Client, schema: &str, entry: &Entry) -
 }
 
 fn manifest(entry: &Entry) -> String {
-    serde_json::Value::from_iter(entry.tables.iter().map(|(table, data)| (table.as_str(), data.as_deref())))
-        .to_string()
+    serde_json::json!(entry.tables).to_string()
 }
 
 /// What a schema holds beside its marker: tables by name, and everything else by kind and name.

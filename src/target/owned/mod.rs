@@ -8,13 +8,15 @@
 mod ledger;
 mod marker;
 mod survey;
+mod tables;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use self::ledger::{Entry, Ledger, Manifest, Owner};
+use self::ledger::{Data, Entry, Ledger, Manifest, Owner};
 pub(crate) use self::marker::schema_name;
 use self::marker::{Contents, MARKER_TABLE, Marker};
 pub use self::survey::foreign_schemas;
@@ -61,6 +63,8 @@ pub struct OwnedSchema {
     target: String,
     ledger: Ledger,
     entry: Entry,
+    /// Data sets that are wanted beside the one in use.
+    wanted: BTreeSet<String>,
 }
 
 /// A server that is ready for a workload: how to reach it, and where in it there is room.
@@ -111,7 +115,8 @@ impl OwnedSchema {
             Some(entry) if exists => (entry, false),
             _ => (new_entry(daemon, server), !exists),
         };
-        let mut schema = OwnedSchema { name, target: target.to_owned(), ledger, entry };
+        let mut schema =
+            OwnedSchema { name, target: target.to_owned(), ledger, entry, wanted: BTreeSet::new() };
         if make {
             schema.make(client)?;
         } else if schema.may_resume(client)? {
@@ -127,17 +132,6 @@ impl OwnedSchema {
     /// The schema's name.
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// The tables it holds.
-    pub fn tables(&self) -> impl Iterator<Item = &str> {
-        self.entry.tables.keys().map(String::as_str)
-    }
-
-    /// The description of the data set a table holds whole; `None` for a table that is not there, or whose data
-    /// is not known.
-    pub fn dataset(&self, table: &str) -> Option<&str> {
-        self.entry.tables.get(table)?.as_deref()
     }
 
     /// Creates a table. `definition` is what follows `CREATE TABLE name`. Use a connection whose statement limit
@@ -156,7 +150,7 @@ impl OwnedSchema {
         if contents.tables.contains(table) {
             return Err(self.refused(&format!("it already holds table {table}; drop it first")));
         }
-        self.entry.tables.insert(table.to_owned(), None);
+        self.entry.tables.insert(table.to_owned(), Data::Unknown);
         self.publish(client)?;
         let created = client.query(&format!("CREATE TABLE `{}`.`{table}` {definition}", self.name));
         if let Err(error) = created {
@@ -176,7 +170,7 @@ impl OwnedSchema {
     /// When ownership is no longer proved, the table was not created here, or the server says no.
     pub fn drop_table(&mut self, client: &mut Client, table: &str) -> Result<(), OwnershipError> {
         if !self.entry.tables.contains_key(table) {
-            return Err(self.refused(&format!("benchd did not create table {table} in it")));
+            return Err(self.not_made_here(table));
         }
         self.prove(client)?;
         match client.query(&format!("DROP TABLE `{}`.`{table}`", self.name)) {
@@ -184,34 +178,6 @@ impl OwnedSchema {
             _ => {}
         }
         self.entry.tables.remove(table);
-        self.publish(client)
-    }
-
-    /// Drops the tables that hold no data set whole: what a run that was cut short began. Gives their names.
-    ///
-    /// # Errors
-    /// When ownership is no longer proved, or the server says no.
-    pub fn drop_half_loaded(&mut self, client: &mut Client) -> Result<Vec<String>, OwnershipError> {
-        let half = self.entry.tables.iter().filter(|(_, data)| data.is_none());
-        let half: Vec<String> = half.map(|(table, _)| table.clone()).collect();
-        half.iter().try_for_each(|table| self.drop_table(client, table))?;
-        Ok(half)
-    }
-
-    /// States that a table holds a data set whole, or, with `None`, that it no longer does.
-    ///
-    /// # Errors
-    /// When the table was not created here, or the statement cannot be kept.
-    pub fn set_dataset(
-        &mut self,
-        client: &mut Client,
-        table: &str,
-        description: Option<&str>,
-    ) -> Result<(), OwnershipError> {
-        let Some(data) = self.entry.tables.get_mut(table) else {
-            return Err(self.refused(&format!("benchd did not create table {table} in it")));
-        };
-        *data = description.map(str::to_owned);
         self.publish(client)
     }
 
@@ -297,6 +263,10 @@ impl OwnedSchema {
         Ok(())
     }
 
+    fn not_made_here(&self, table: &str) -> OwnershipError {
+        self.refused(&format!("benchd did not create table {table} in it"))
+    }
+
     fn refused(&self, why: &str) -> OwnershipError {
         OwnershipError::Refused(self.nothing_done(why))
     }
@@ -329,7 +299,7 @@ mod tests {
 
     #[test]
     fn only_tables_of_the_manifest_are_ours() {
-        let manifest = Manifest::from([("t1".to_owned(), None)]);
+        let manifest = Manifest::from([("t1".to_owned(), Data::Unknown)]);
         let contents = |tables: &[&str], others: &[&str]| Contents {
             tables: tables.iter().map(|name| (*name).to_owned()).collect(),
             others: others.iter().map(|name| (*name).to_owned()).collect(),

@@ -1,5 +1,6 @@
 //! What benchd has on a server, and what only looks like it: nothing is made here.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -32,7 +33,8 @@ impl OwnedSchema {
         let server = facts::identity(client)?;
         let ledger = Ledger::read(local)?;
         let entry = ledger.entry(&server).cloned().unwrap_or_else(|| new_entry(daemon, server));
-        let mut schema = OwnedSchema { name, target: target.to_owned(), ledger, entry };
+        let mut schema =
+            OwnedSchema { name, target: target.to_owned(), ledger, entry, wanted: BTreeSet::new() };
         if schema.may_resume(client)? {
             return Ok(None);
         }

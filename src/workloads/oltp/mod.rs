@@ -142,6 +142,10 @@ impl Workload for Oltp {
         self.common.plan()
     }
 
+    fn data_set(&self) -> Option<String> {
+        self.options.tables.reuse.then(|| self.description())
+    }
+
     fn prepare(
         &self,
         at: Option<&mut Prepared>,

@@ -1,4 +1,5 @@
-//! The INSERT statements that fill a table: each row a pure function of the seed, its table and its number.
+//! The rows of a table, each a pure function of the seed, its table and its number, and the INSERT statements that
+//! fill a table with them.
 
 use std::fmt::Write as _;
 
@@ -9,82 +10,114 @@ use crate::driver::random::{Ids, Random};
 
 /// The largest INSERT of rows that differ, as sysbench 1.0.20 sends it: about 2,700 rows.
 const STATEMENT_BYTES: usize = 512 << 10;
-/// The columns beside the id in every row of sysbench 0.4.
+/// The columns beside the id in every row of sysbench 0.4: as text, and as a server gives them back.
 const ROW_04: &str = "0,' ','qqqqqqqqqqwwwwwwwwwweeeeeeeeeerrrrrrrrrrtttttttttt'";
+const VALUES_04: [&str; 3] = ["0", "", "qqqqqqqqqqwwwwwwwwwweeeeeeeeeerrrrrrrrrrtttttttttt"];
 /// Room for the longest row: two ids, c, pad and what stands between them.
 const ROW_BYTES: usize = 256;
 
-/// The INSERT statements of one table, one at a time in the same memory.
-pub(crate) struct Inserts<'a> {
-    tables: &'a Tables,
+/// The rows of one table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rows<'a> {
+    shape: Shape,
     /// How column k is drawn.
     k: &'a Ids,
-    table: u32,
-    /// The last row written.
-    row: u32,
-    statement: String,
     seed: u64,
 }
 
-impl<'a> Inserts<'a> {
-    pub(crate) fn new(tables: &'a Tables, k: &'a Ids, seed: u64, table: u32) -> Inserts<'a> {
-        let seed = Random::for_operation(seed, u64::from(table)).bits();
-        Inserts { tables, k, table, row: 0, statement: String::with_capacity(STATEMENT_BYTES), seed }
+impl<'a> Rows<'a> {
+    pub(crate) fn of(table: u32, shape: Shape, k: &'a Ids, seed: u64) -> Rows<'a> {
+        Rows { shape, k, seed: Random::for_operation(seed, u64::from(table)).bits() }
     }
 
-    /// The next statement and how many rows it has.
-    pub(crate) fn next(&mut self) -> Option<(&str, u64)> {
-        let Tables { auto_inc, shape, .. } = *self.tables;
-        let first = self.row;
-        let last = self.tables.rows_each().min(first.saturating_add(shape.rows_at_once()));
-        self.statement.clear();
-        while self.row < last && self.has_room() {
-            self.row += 1;
-            self.push_start(auto_inc);
-            self.push_row(auto_inc);
+    /// The columns k, c and pad of a row, without blanks at their ends.
+    pub(crate) fn values(&self, row: u32) -> [String; 3] {
+        if self.shape == Shape::V04 {
+            return VALUES_04.map(str::to_owned);
         }
-        (self.row > first).then_some((self.statement.as_str(), u64::from(self.row - first)))
+        let (k, mut random) = self.begin(row);
+        let [mut c, mut pad] = [String::new(), String::new()];
+        rows::push_c(&mut c, &mut random);
+        rows::push_pad(&mut pad, &mut random);
+        [k.to_string(), c, pad]
     }
 
-    fn has_room(&self) -> bool {
-        !self.tables.shape.rows_differ() || self.statement.len() + ROW_BYTES <= STATEMENT_BYTES
+    fn begin(&self, row: u32) -> (u64, Random) {
+        let mut random = Random::for_operation(self.seed, u64::from(row));
+        (self.k.pick(&mut random), random)
     }
 
-    fn push_start(&mut self, auto_inc: bool) {
-        if !self.statement.is_empty() {
-            self.statement.push(',');
-            return;
-        }
-        let columns = if auto_inc { "k, c, pad" } else { "id, k, c, pad" };
-        // Writing to a String cannot fail.
-        let _ = write!(self.statement, "INSERT INTO {}({columns}) VALUES", self.tables.name(self.table));
-    }
-
-    fn push_row(&mut self, auto_inc: bool) {
-        if self.tables.shape == Shape::V04 {
-            self.push_row_04(auto_inc);
-            return;
-        }
-        let mut random = Random::for_operation(self.seed, u64::from(self.row));
-        let k = self.k.pick(&mut random);
-        let text = &mut self.statement;
+    /// Writes a row in brackets, with its id when that is to be given.
+    fn push(&self, row: u32, with_id: bool, text: &mut String) {
+        let separator = if self.shape == Shape::V04 { "," } else { ", " };
         text.push('(');
-        if !auto_inc {
-            let _ = write!(text, "{}, ", self.row);
+        if with_id {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{row}{separator}");
         }
+        if self.shape == Shape::V04 {
+            text.push_str(ROW_04);
+        } else {
+            self.push_values(row, text);
+        }
+        text.push(')');
+    }
+
+    fn push_values(&self, row: u32, text: &mut String) {
+        let (k, mut random) = self.begin(row);
         let _ = write!(text, "{k}, '");
         rows::push_c(text, &mut random);
         text.push_str("', '");
         rows::push_pad(text, &mut random);
-        text.push_str("')");
+        text.push('\'');
+    }
+}
+
+/// The INSERT statements of one table.
+pub(crate) struct Inserts<'a> {
+    tables: &'a Tables,
+    rows: Rows<'a>,
+    table: u32,
+    /// Whether the statements give the ids.
+    ids: bool,
+    /// The last row written.
+    row: u32,
+}
+
+impl<'a> Inserts<'a> {
+    /// All rows after the first so many. Those that follow rows of an earlier load have their ids given: a server may
+    /// have used up numbers for rows that it did not keep.
+    pub(crate) fn after(row: u32, tables: &'a Tables, rows: Rows<'a>, table: u32) -> Inserts<'a> {
+        let ids = !tables.auto_inc || row > 0;
+        Inserts { tables, rows, table, ids, row }
     }
 
-    fn push_row_04(&mut self, auto_inc: bool) {
+    /// Writes the next statement in the place of a text; gives how many rows it has, none when all are written.
+    pub(crate) fn write(&mut self, statement: &mut String) -> u32 {
+        let first = self.row;
+        let last = self.tables.rows_each().min(first.saturating_add(self.tables.shape.rows_at_once()));
+        statement.clear();
+        statement.reserve(STATEMENT_BYTES);
+        while self.row < last && self.has_room(statement) {
+            self.row += 1;
+            self.push_start(statement);
+            self.rows.push(self.row, self.ids, statement);
+        }
+        self.row - first
+    }
+
+    fn has_room(&self, statement: &str) -> bool {
+        !self.tables.shape.rows_differ() || statement.len() + ROW_BYTES <= STATEMENT_BYTES
+    }
+
+    fn push_start(&self, statement: &mut String) {
+        if !statement.is_empty() {
+            statement.push(',');
+            return;
+        }
+        let columns = if self.ids { "id, k, c, pad" } else { "k, c, pad" };
         // Writing to a String cannot fail.
-        let _ = match auto_inc {
-            true => write!(self.statement, "({ROW_04})"),
-            false => write!(self.statement, "({},{ROW_04})", self.row),
-        };
+        let _ = write!(statement, "INSERT INTO {}({columns}) VALUES", self.tables.name(self.table));
     }
 }
 
@@ -95,12 +128,13 @@ mod tests {
 
     fn statements(tables: &Tables, seed: u64, table: u32) -> Vec<(String, u64)> {
         let k = Distribution::Uniform.over(1, u64::from(tables.table_size));
-        let mut inserts = Inserts::new(tables, &k, seed, table);
-        let mut all = Vec::new();
-        while let Some((statement, rows)) = inserts.next() {
-            all.push((statement.to_owned(), rows));
-        }
-        all
+        let mut inserts = Inserts::after(0, tables, Rows::of(table, tables.shape, &k, seed), table);
+        let mut next = || {
+            let mut statement = String::new();
+            let rows = inserts.write(&mut statement);
+            (rows > 0).then_some((statement, u64::from(rows)))
+        };
+        std::iter::from_fn(&mut next).collect()
     }
 
     #[test]
@@ -141,12 +175,31 @@ mod tests {
         let given = Tables { auto_inc: false, table_size: 2, ..tables };
         let values = format!("INSERT INTO sbtest(id, k, c, pad) VALUES(1,{ROW_04}),(2,{ROW_04})");
         assert_eq!(statements(&given, 1, 1)[0].0, values);
+        let read_back = ROW_04.replace('\'', "").replace(", ,", ",,");
+        assert_eq!(VALUES_04.join(","), read_back);
     }
 
     #[test]
     fn a_table_that_begins_empty_has_no_rows() {
         let tables = Tables { empty: true, ..Tables::default() };
         assert!(statements(&tables, 1, 1).is_empty());
+    }
+
+    #[test]
+    fn statements_after_a_row_hold_the_rows_that_follow_it_with_their_ids() {
+        let tables = Tables { table_size: 100, ..Tables::default() };
+        let k = Distribution::Uniform.over(1, 100);
+        let rows = Rows::of(1, Shape::V10, &k, 1);
+        let (all, _) = &statements(&tables, 1, 1)[0];
+        let mut inserts = Inserts::after(98, &tables, rows, 1);
+        let mut rest = "what was there".to_owned();
+        let count = inserts.write(&mut rest);
+        assert!(rest.starts_with("INSERT INTO sbtest1(id, k, c, pad) VALUES(99, "), "{rest}");
+        let [last_k, last_c, last_pad] = rows.values(100);
+        assert!(rest.ends_with(&format!(",(100, {last_k}, '{last_c}', '{last_pad}')")), "{rest}");
+        assert!(all.ends_with(&format!(",({last_k}, '{last_c}', '{last_pad}')")), "{all}");
+        assert_eq!((count, inserts.write(&mut rest), rest.as_str()), (2, 0, ""));
+        assert_eq!(Inserts::after(100, &tables, rows, 1).write(&mut rest), 0);
     }
 
     #[test]

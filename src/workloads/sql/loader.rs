@@ -1,16 +1,17 @@
 //! Makes the tables and fills them: several at a time, each row a pure function of the seed, its table and its
 //! number, so that two loads of one description hold the same bytes.
+//!
+//! The schema's manifest says what each table holds. One whose loading was cut short is gone on with where its rows
+//! end; one that holds what another case of the run wants is put aside under another name until that case comes.
 
-use std::collections::BTreeSet;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 
-use super::inserts::Inserts;
+use super::fill::{Missing, Shared, Told};
 use super::schema::Tables;
 use crate::driver::Stop;
 use crate::driver::random::Ids;
@@ -23,6 +24,8 @@ const MOST_CONNECTIONS: usize = 8;
 const STOPPED: &str = "loading was stopped before its end";
 /// How often the load looks whether it should stop.
 const LOOK: Duration = Duration::from_millis(100);
+/// How often the manifest is told how many rows are there: so much loading can be lost when all breaks down.
+const TELL_MANIFEST: Duration = Duration::from_secs(2);
 
 /// The data set of one case.
 #[derive(Debug)]
@@ -42,30 +45,10 @@ pub(crate) struct Load<'a> {
 /// How far a load is: told with rows done, rows in all, and the word for them.
 type Progress<'a> = &'a mut dyn FnMut(u64, u64, &'static str);
 
-/// What a connection tells of its load.
-enum Told {
-    /// So many rows more are in a table.
-    Rows(u64),
-    /// This table has all of its rows, checked, and its index.
-    Whole(u32),
-}
-
-/// What the connections of a load share.
-struct Shared<'a> {
-    access: &'a Access,
-    stop: &'a Stop,
-    /// The tables to fill, and the place of the next one that nobody fills yet.
-    missing: &'a [u32],
-    next: AtomicUsize,
-    /// Set when something met an error: the others need not go on.
-    failed: AtomicBool,
-    /// The server's numbers of the connections.
-    connections: Mutex<Vec<u32>>,
-}
-
 impl Load<'_> {
     /// Makes sure that the tables exist and hold the data set. A table that an earlier case left is used when it
-    /// holds the same data and all of its rows are still there; otherwise it is dropped and made again.
+    /// holds the same data and all of its rows are still there, and gone on with when its loading was cut short;
+    /// otherwise it is dropped and made again.
     pub(crate) fn ensure(
         &self,
         at: &mut PreparedTarget,
@@ -77,66 +60,96 @@ impl Load<'_> {
         let mut client = Client::connect(&access)?;
         let missing = self.make_missing(&mut client, &mut at.schema, stop)?;
         client.close();
-        let rows = u64::from(self.tables.rows_each());
-        let kept = self.tables.rows() - missing.len() as u64 * rows;
-        progress(kept, self.tables.rows(), "rows");
+        let size = self.tables.rows_each();
+        let absent: u64 = missing.iter().map(|missing| u64::from(size - missing.rows)).sum();
+        progress(self.tables.rows() - absent, self.tables.rows(), "rows");
         self.fill(&access, &mut at.schema, &missing, stop, progress)
     }
 
-    /// Drops tables that hold other data, and makes those that are not there, still empty. Returns the numbers of
-    /// these.
+    /// Puts tables of other data aside or drops them, fetches those of this data, and makes those that are not there.
+    /// Returns those that lack rows.
     fn make_missing(
         &self,
         client: &mut Client,
         schema: &mut OwnedSchema,
         stop: &Stop,
-    ) -> anyhow::Result<Vec<u32>> {
+    ) -> anyhow::Result<Vec<Missing>> {
+        self.change_names(client, schema)?;
         let names: Vec<String> = schema.tables().map(str::to_owned).collect();
-        let mut missing: BTreeSet<u32> = (1..=self.tables.tables).collect();
+        let mut absent: BTreeSet<u32> = (1..=self.tables.tables).collect();
+        let mut missing = Vec::new();
         for name in names {
-            let Some(table) = self.tables.number(&name) else { continue };
-            if self.may_use(client, schema, table) {
-                missing.remove(&table);
-            } else {
-                schema.drop_table(client, &name)?;
+            match (self.tables.number(&name), self.rows_of_use(client, schema, &name)) {
+                (None, _) if !is_put_aside(&name) => {}
+                (None, _) if schema.data(&name).is_some_and(|data| schema.is_wanted(data)) => {}
+                (Some(table), Some(rows)) => {
+                    let whole = schema.dataset(&name).is_some();
+                    missing.extend((absent.remove(&table) && !whole).then_some(Missing { table, rows }));
+                }
+                _ => schema.drop_table(client, &name)?,
             }
         }
-        for table in &missing {
+        for table in absent {
             ensure!(!stop.requested(), STOPPED);
-            self.make(client, schema, *table).with_context(|| self.not_loaded(*table))?;
+            self.make(client, schema, table).with_context(|| self.not_loaded(table))?;
+            missing.push(Missing { table, rows: 0 });
         }
-        Ok(missing.into_iter().collect())
+        missing.sort_by_key(|missing| missing.table);
+        Ok(missing)
     }
 
-    /// Whether a table holds the very data of this case. The rows of a table beyond those of this case are not
-    /// counted: they will be when a case uses it.
-    fn may_use(&self, client: &mut Client, schema: &OwnedSchema, table: u32) -> bool {
-        let same = schema.dataset(&self.tables.name(table)) == Some(self.description.as_str());
-        self.tables.reuse && same && (table > self.tables.tables || self.check_rows(client, table).is_ok())
+    /// Puts aside what other cases of the run want, and fetches what was put aside for this one.
+    fn change_names(&self, client: &mut Client, schema: &mut OwnedSchema) -> anyhow::Result<()> {
+        let names: Vec<String> = schema.tables().map(str::to_owned).collect();
+        let others = names.iter().filter(|name| self.tables.number(name).is_some()).filter_map(|name| {
+            let data = schema.data(name)?;
+            let wanted = data != self.description && schema.is_wanted(data);
+            wanted.then(|| (name.clone(), put_aside(name, data)))
+        });
+        let others: Vec<(String, String)> = others.collect();
+        schema.rename_tables(client, &others)?;
+        let own = (1..=self.tables.tables)
+            .map(|table| self.tables.name(table))
+            .map(|name| (put_aside(&name, &self.description), name));
+        let is_there = |(aside, name): &(String, String)| {
+            schema.data(aside) == Some(self.description.as_str()) && schema.data(name).is_none()
+        };
+        let own: Vec<(String, String)> = own.filter(is_there).collect();
+        Ok(schema.rename_tables(client, &own)?)
+    }
+
+    /// How many rows of a table can be used: all or, where loading was cut short, the first of them; `None` when it
+    /// does not hold the very data of this case. The rows of a table beyond those of this case are not counted: they
+    /// will be when a case uses it.
+    fn rows_of_use(&self, client: &mut Client, schema: &OwnedSchema, name: &str) -> Option<u32> {
+        let table = self.tables.number(name)?;
+        if !self.tables.reuse || schema.data(name) != Some(self.description.as_str()) {
+            return None;
+        }
+        match schema.part(name) {
+            None if table > self.tables.tables => Some(self.tables.rows_each()),
+            None => self.check_rows(client, table).ok().map(|()| self.tables.rows_each()),
+            Some((_, told)) => self.rows_that_can_stay(client, table, told),
+        }
     }
 
     fn make(&self, client: &mut Client, schema: &mut OwnedSchema, table: u32) -> anyhow::Result<()> {
-        schema.create_table(client, &self.tables.name(table), &self.tables.definition())?;
-        self.check_engine(client, table)
+        let name = self.tables.name(table);
+        schema.create_table(client, &name, &self.tables.definition())?;
+        self.check_engine(client, table)?;
+        Ok(schema.set_parts(client, [(name.as_str(), 0)], &self.description)?)
     }
 
-    /// Fills the empty tables with a few connections, and tells how far it is.
+    /// Fills the tables with a few connections, and tells how far it is.
     fn fill(
         &self,
         access: &Access,
         schema: &mut OwnedSchema,
-        missing: &[u32],
+        missing: &[Missing],
         stop: &Stop,
         progress: Progress<'_>,
     ) -> anyhow::Result<()> {
-        let shared = Shared {
-            access,
-            stop,
-            missing,
-            next: AtomicUsize::new(0),
-            failed: AtomicBool::new(false),
-            connections: Mutex::new(Vec::new()),
-        };
+        let shared = Shared::new(access, stop, missing);
         let connections = missing.len().min(self.threads as usize).min(MOST_CONNECTIONS);
         thread::scope(|scope| {
             let (shared, (teller, told)) = (&shared, channel());
@@ -144,7 +157,7 @@ impl Load<'_> {
             let loaders: Vec<_> = (0..connections).map(|_| load(teller.clone())).collect();
             drop(teller);
             let followed = self.follow(shared, &told, schema, progress);
-            shared.failed.fetch_or(followed.is_err(), Ordering::Relaxed);
+            shared.fail_if(followed.is_err());
             loaders.into_iter().try_for_each(|loader| {
                 loader.join().unwrap_or_else(|_| bail!("a thread that loads rows panicked"))
             })?;
@@ -154,8 +167,8 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// Tells how many rows are loaded and enters whole tables in the manifest, until all connections have ended;
-    /// ends their statements on a stop.
+    /// Tells how many rows are loaded and keeps the manifest up to date, until all connections have ended; ends their
+    /// statements on a stop.
     fn follow(
         &self,
         shared: &Shared<'_>,
@@ -164,22 +177,40 @@ impl Load<'_> {
         progress: Progress<'_>,
     ) -> anyhow::Result<()> {
         let of = self.tables.rows();
-        let mut done = of - shared.missing.len() as u64 * u64::from(self.tables.rows_each());
-        let mut killed = false;
+        let mut rows = shared.rows_there();
+        let mut done = of - shared.rows_absent(self.tables.rows_each());
+        let (mut killed, mut kept) = (false, Instant::now());
         loop {
             match told.recv_timeout(LOOK) {
-                Ok(Told::Rows(rows)) => {
-                    done += rows;
+                Ok(Told::Rows(more)) => {
+                    done += u64::from(more);
                     progress(done, of, "rows");
                 }
-                Ok(Told::Whole(table)) => self.enter(shared.access, schema, table)?,
+                Ok(Told::Kept(table, more)) => *rows.entry(table).or_default() += u64::from(more),
+                Ok(Told::Whole(table)) => {
+                    rows.remove(&table);
+                    self.enter(shared.access, schema, table)?;
+                }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Err(RecvTimeoutError::Disconnected) => break,
             }
             if shared.stop.requested() && !std::mem::replace(&mut killed, true) {
                 shared.kill_connections();
             }
+            if kept.elapsed() > TELL_MANIFEST {
+                self.enter_parts(shared.access, schema, &rows)?;
+                kept = Instant::now();
+            }
         }
+        // After a stop or an error the next load begins where this one ended.
+        if !rows.is_empty() {
+            let _ = self.enter_parts(shared.access, schema, &rows);
+        }
+        Ok(())
+    }
+
+    pub(super) fn not_loaded(&self, table: u32) -> String {
+        format!("table {} not loaded", self.tables.name(table))
     }
 
     /// States in the manifest that a table is whole. The connection is a new one: since the last table the server
@@ -191,121 +222,49 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// Fills one table after the other until none is left.
-    fn fill_some(&self, shared: &Shared<'_>, told: &Sender<Told>) -> anyhow::Result<()> {
-        let filled = shared.connect().and_then(|mut client| {
-            let filled = self.fill_next(&mut client, shared, told);
-            client.close();
-            filled
-        });
-        // A connection that was killed by a stop is no error of its own.
-        if filled.is_err() && !shared.stop.requested() {
-            shared.failed.store(true, Ordering::Relaxed);
-            return filled;
-        }
-        Ok(())
-    }
-
-    fn fill_next(&self, client: &mut Client, shared: &Shared<'_>, told: &Sender<Told>) -> anyhow::Result<()> {
-        while let Some(table) = shared.next_table() {
-            self.fill_table(client, table, shared, told).with_context(|| self.not_loaded(table))?;
-        }
-        Ok(())
-    }
-
-    fn fill_table(
+    /// States in the manifest how many rows are there.
+    fn enter_parts(
         &self,
-        client: &mut Client,
-        table: u32,
-        shared: &Shared<'_>,
-        told: &Sender<Told>,
+        access: &Access,
+        schema: &mut OwnedSchema,
+        rows: &BTreeMap<u32, u64>,
     ) -> anyhow::Result<()> {
-        // Whoever is told has gone only when it met an error, and that is reported.
-        let tell = |what| told.send(what).unwrap_or_default();
-        let index = self.tables.create_index(table);
-        let (before, after) = if self.tables.index_first() { (index, None) } else { (None, index) };
-        before.map_or(Ok(()), |index| client.query(&index).map(drop))?;
-        let mut inserts = Inserts::new(self.tables, self.k, self.seed, table);
-        while let Some((statement, rows)) = inserts.next() {
-            if shared.ending() {
-                return Ok(());
-            }
-            client.query(statement)?;
-            tell(Told::Rows(rows));
-        }
-        after.map_or(Ok(()), |index| client.query(&index).map(drop))?;
-        self.check_rows(client, table)?;
-        tell(Told::Whole(table));
+        let mut client = Client::connect(access)?;
+        let named: Vec<(String, u64)> =
+            rows.iter().map(|(table, rows)| (self.tables.name(*table), *rows)).collect();
+        let parts = named.iter().map(|(name, rows)| (name.as_str(), *rows));
+        schema.set_parts(&mut client, parts, &self.description)?;
+        client.close();
         Ok(())
-    }
-
-    /// A server may make a table with another engine than the one asked for.
-    fn check_engine(&self, client: &mut Client, table: u32) -> anyhow::Result<()> {
-        let name = self.tables.name(table);
-        let question = format!(
-            "SELECT ENGINE FROM information_schema.TABLES \
-             WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = '{name}'"
-        );
-        let rows = client.rows(&question)?;
-        let found = rows.into_iter().flatten().flatten().next().unwrap_or_default();
-        ensure!(
-            self.tables.is_engine(&found),
-            "the server made it with engine {found} instead of {}; SHOW ENGINES lists those it has",
-            self.tables.engine
-        );
-        Ok(())
-    }
-
-    /// All rows must be there, numbered from 1.
-    fn check_rows(&self, client: &mut Client, table: u32) -> anyhow::Result<()> {
-        let name = self.tables.name(table);
-        let rows = client.rows(&format!("SELECT COUNT(*), MIN(id), MAX(id) FROM {name}"))?;
-        let found: Vec<String> = rows.into_iter().flatten().map(Option::unwrap_or_default).collect();
-        let size = self.tables.rows_each().to_string();
-        let whole = if size == "0" { [size.as_str(), "", ""] } else { [size.as_str(), "1", size.as_str()] };
-        ensure!(
-            found == whole,
-            "{name} holds {} instead of rows 1 to {size}; if the server numbers rows in steps \
-             (auto_increment_increment), write auto_inc = false",
-            match found.as_slice() {
-                [count, first, last] => format!("{count} rows with ids from {first} to {last}"),
-                _ => "an unknown number of rows".to_owned(),
-            }
-        );
-        Ok(())
-    }
-
-    fn not_loaded(&self, table: u32) -> String {
-        format!("table {} not loaded", self.tables.name(table))
     }
 }
 
-impl Shared<'_> {
-    fn connect(&self) -> anyhow::Result<Client> {
-        let client = Client::connect(self.access)?;
-        if let Ok(mut connections) = self.connections.lock() {
-            connections.push(client.id());
+/// The name of a table while its data is not in use.
+fn put_aside(name: &str, description: &str) -> String {
+    // FNV-1a: the manifest says what the table holds, the name only has to differ.
+    let hash = description
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    format!("{name}_{hash:08x}")
+}
+
+/// Whether a table has a name that [`put_aside`] gave it.
+fn is_put_aside(name: &str) -> bool {
+    let is_hash = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    name.rsplit_once('_').is_some_and(|(_, hash)| is_hash(hash))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_that_was_put_aside_is_known_by_its_name() {
+        let aside = put_aside("sbtest12", "rows 1: seed=1");
+        assert!(is_put_aside(&aside) && aside.starts_with("sbtest12_"), "{aside}");
+        assert_ne!(aside, put_aside("sbtest12", "rows 1: seed=2"));
+        for name in ["sbtest12", "sbtest", "orders_archive", "sbtest_1"] {
+            assert!(!is_put_aside(name), "{name}");
         }
-        Ok(client)
-    }
-
-    fn next_table(&self) -> Option<u32> {
-        let place = self.next.fetch_add(1, Ordering::Relaxed);
-        self.missing.get(place).filter(|_| !self.ending()).copied()
-    }
-
-    fn ending(&self) -> bool {
-        self.stop.requested() || self.failed.load(Ordering::Relaxed)
-    }
-
-    /// Ends the statements under way from another connection: an index can take long to make.
-    fn kill_connections(&self) {
-        let Ok(mut killer) = Client::connect(self.access) else { return };
-        let connections = self.connections.lock().map(|ids| ids.clone()).unwrap_or_default();
-        for connection in connections {
-            // One that has ended by itself cannot be killed.
-            let _ = killer.query(&format!("KILL {connection}"));
-        }
-        killer.close();
     }
 }
