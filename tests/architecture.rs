@@ -36,12 +36,18 @@ const LAYERS: &[(&str, &str)] = &[
         "analysis config driver journal observe process record sample schedule store system target text units workloads",
     ),
     ("export", "inventory observe record run sample store text units"),
-    ("http", "config export inventory journal observe record run sample schedule store text units workloads"),
+    (
+        "http",
+        "analysis config export inventory journal observe record run sample schedule store text units workloads",
+    ),
     (
         "daemon",
         "config exit export http inventory journal observe record run sample schedule store units workloads",
     ),
-    ("cli", "config daemon exit http inventory journal record run store target text units workloads"),
+    (
+        "cli",
+        "analysis config daemon exit http inventory journal record run store target text units workloads",
+    ),
 ];
 
 fn root() -> PathBuf {

@@ -10,6 +10,8 @@
 mod common;
 #[path = "oltp/habits.rs"]
 mod habits;
+#[path = "oltp/loading.rs"]
+mod loading;
 #[path = "oltp/relay.rs"]
 mod relay;
 #[path = "oltp/sameness.rs"]

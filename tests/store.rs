@@ -83,6 +83,8 @@ fn begun(suite: &str, start: Timestamp) -> RunRecord {
         guards: Vec::new(),
         version: "1.0.0".to_owned(),
         host_facts: BTreeMap::from([("cpu.model".to_owned(), "i5-4460".to_owned())]),
+        scale: 1.0,
+        comparison: None,
     }
 }
 

@@ -1,12 +1,16 @@
-//! What the intervals of one run say about its numbers: whether it was steady, how far its throughput can be trusted,
-//! and whether the load generator was the limit.
+//! What the intervals of one case say about its numbers: whether it was steady, how far its throughput can be trusted,
+//! and whether the load generator was the limit. And what several cases say beside each other.
 
+mod comparable;
+mod compare;
 mod error;
 mod generator;
+mod rounds;
 mod steady;
 
 use crate::record::{CaseResult, Interval};
 
+pub use compare::{MARGIN, Question, of_run, table, two_runs};
 pub use generator::limit;
 pub use steady::steady;
 
@@ -87,6 +91,18 @@ fn variance(values: &[f64]) -> f64 {
     let mean = mean(values);
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     squares / values.len().saturating_sub(1).max(1) as f64
+}
+
+/// The middle value, or the mean of the two in the middle; 0 of none.
+fn median_of(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match (sorted.get(middle), sorted.len() % 2) {
+        (None, _) => 0.0,
+        (Some(upper), 0) => f64::midpoint(sorted.get(middle - 1).copied().unwrap_or(*upper), *upper),
+        (Some(only), _) => *only,
+    }
 }
 
 /// The middle value, the upper of two; 0 of none.

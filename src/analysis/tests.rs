@@ -128,7 +128,7 @@ fn too_short_a_part_is_not_judged_and_a_rest_of_an_interval_is_left_out() {
     assert_eq!(Series::of(&[interval(0.2, 4)]).rates, [20.0]);
 }
 
-fn result(change: &dyn Fn(&mut CaseResult)) -> CaseResult {
+pub(super) fn result(change: &dyn Fn(&mut CaseResult)) -> CaseResult {
     let percentiles = Percentiles { p50: Some(0.002), ..Percentiles::default() };
     let mut result = CaseResult {
         bytes_read: 0,

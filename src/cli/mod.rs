@@ -3,6 +3,7 @@
 mod cancel;
 mod check;
 mod client;
+mod compare;
 mod follow;
 mod grants;
 mod list;
@@ -95,6 +96,8 @@ enum Command {
     List(list::List),
     /// A finished run, or one of its cases in full
     Show(show::Show),
+    /// The cases of a run as a table, or two runs case by case
+    Compare(compare::Compare),
     /// What benchd owns where, with sizes; and its removal
     Scratch(scratch::Scratch),
     /// The statements that let benchd into a server, for its administrator to run
@@ -124,6 +127,7 @@ pub fn execute(arguments: Arguments) -> Result<Exit> {
         Command::Cancel(cancel) => cancel.execute(&common),
         Command::List(list) => list.execute(&common),
         Command::Show(show) => show.execute(&common),
+        Command::Compare(compare) => compare.execute(&common),
         Command::Scratch(scratch) => scratch.execute(&common),
         Command::Grants(grants) => grants.execute(&common),
         Command::Unit(unit) => unit.execute(&common),

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{Common, Output, run, text};
-use crate::config::Config;
+use crate::config::{Config, Suite};
 use crate::exit::Exit;
 use crate::record::GuardCheck;
 use crate::run::guards::{self, Situation};
@@ -20,14 +20,17 @@ pub(crate) struct Plan {
     /// Only cases whose name matches (* and ?)
     #[arg(long, value_name = "GLOB")]
     case: Vec<String>,
+    /// Multiply rows, operations, file sizes and times by this [default: the suite's scale]
+    #[arg(long, value_name = "NUMBER")]
+    scale: Option<f64>,
 }
 
 impl Plan {
     pub(crate) fn execute(&self, common: &Common) -> Result<Exit> {
         let config = common.load()?.config;
-        let suite = run::named(&config, &self.suite)?;
-        let plan = RunPlan::new(suite, &self.case);
-        let checks = guards(&config, &plan)?;
+        let suite = run::resized(run::named(&config, &self.suite)?, self.scale, None)?;
+        let plan = RunPlan::new(&suite, &self.case);
+        let checks = guards(&config, &suite, &plan);
         let blocked = checks.iter().any(|check| check.holds == Some(false));
         if common.output == Output::Text {
             text::print(&describe(&plan, &checks))?;
@@ -38,15 +41,15 @@ impl Plan {
     }
 }
 
-fn guards(config: &Config, plan: &RunPlan) -> Result<Vec<GuardCheck>> {
-    Ok(guards::check(&Situation {
-        suite: run::named(config, &plan.suite)?,
+fn guards(config: &Config, suite: &Suite, plan: &RunPlan) -> Vec<GuardCheck> {
+    guards::check(&Situation {
+        suite,
         targets: &config.targets,
         plan,
         now: Timestamp::now(),
         stuck: &[],
         apart: false,
-    }))
+    })
 }
 
 fn describe(plan: &RunPlan, checks: &[GuardCheck]) -> String {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::client::Daemon;
 use super::follow::{Progress, follow, from_this_process};
 use super::source::Source;
-use super::{Common, Output, in_words, local, text};
+use super::{Common, Output, compare, in_words, local, text};
 use crate::config::{self, Config, Suite};
 use crate::daemon;
 use crate::exit::{Ended, Exit};
@@ -34,6 +34,12 @@ pub(crate) struct Run {
     /// Only cases whose name matches (* and ?)
     #[arg(long, value_name = "GLOB")]
     case: Vec<String>,
+    /// Multiply rows, operations, file sizes and times by this [default: the suite's scale]
+    #[arg(long, value_name = "NUMBER")]
+    scale: Option<f64>,
+    /// Run all cases so often, in an order that alternates [default: the suite's rounds]
+    #[arg(long, value_name = "NUMBER")]
+    rounds: Option<u32>,
     /// What to remember about this run
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
@@ -108,6 +114,12 @@ impl Run {
         if let Some(note) = &self.note {
             body["note"] = note.as_str().into();
         }
+        if let Some(scale) = self.scale {
+            body["scale"] = json!(scale);
+        }
+        if let Some(rounds) = self.rounds {
+            body["rounds"] = rounds.into();
+        }
         if !self.overrides.is_empty() {
             body["override"] = json!(self.overrides);
         }
@@ -153,6 +165,10 @@ impl Run {
     }
 
     fn suite_of(&self, config: &Config) -> Result<Suite> {
+        resized(&self.configured(config)?, self.scale, self.rounds)
+    }
+
+    fn configured(&self, config: &Config) -> Result<Suite> {
         match (&self.workload, &self.suite) {
             (Some(workload), _) => {
                 config::ad_hoc(config, workload, &self.pairs()?, &Workloads, daemon::cpus())
@@ -178,6 +194,13 @@ fn pair_of(pair: &str) -> Result<(String, String)> {
         Ended::because(Exit::Wrong, format!("`{pair}` is not key=value: write for example threads=1,8"))
     })?;
     Ok((key.to_owned(), value.to_owned()))
+}
+
+/// A suite with another scale or another number of rounds.
+pub(super) fn resized(suite: &Suite, scale: Option<f64>, rounds: Option<u32>) -> Result<Suite> {
+    suite.resized(scale, rounds, &Workloads).map_err(|error| {
+        Ended::because(Exit::Wrong, format!("{}: {}; {}", error.key, error.problem, error.hint))
+    })
 }
 
 /// A suite of the configuration.
@@ -232,6 +255,9 @@ async fn conclude(source: &Source, id: &str, common: &Common, exit: Exit) -> Res
         Output::Json => text::print_json(&source.run(id).await?)?,
         Output::Jsonl => Exit::Done,
         Output::Text => {
+            if let Some(table) = source.run(id).await?.run.comparison {
+                text::print(&format!("\n{}\n", compare::table_in_words(&table)))?;
+            }
             text::print(&format!("next      benchd show {}\n", &id[id.len().saturating_sub(8)..]))?
         }
     };

@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::client::Daemon;
 use super::{Common, local};
+use crate::analysis::{self, Question};
 use crate::exit::{Ended, Exit};
-use crate::record::{RunRecord, RunView};
+use crate::record::{CaseRecord, Comparison, RunRecord, RunView, TwoRuns};
 use crate::store::{Reader, RunFilter};
 
 /// A place that knows stored runs.
@@ -45,9 +46,7 @@ impl Source {
     pub(crate) async fn run(&self, name: &str) -> Result<RunView> {
         match self {
             Source::Store(reader) => {
-                let run =
-                    reader.find(name).map_err(|error| Ended::because(Exit::Wrong, error.to_string()))?;
-                let cases = reader.cases(run.id)?;
+                let (run, cases) = stored(reader, name)?;
                 Ok(RunView::new(run, cases))
             }
             Source::Daemon(daemon) => {
@@ -56,6 +55,59 @@ impl Source {
             }
         }
     }
+}
+
+impl Source {
+    /// The cases of one run as a table.
+    pub(crate) async fn table(&self, name: &str, question: &Question) -> Result<Comparison> {
+        match self {
+            Source::Store(reader) => {
+                let cases = stored(reader, name)?.1;
+                analysis::table(&cases, question).map_err(|why| Ended::because(Exit::Wrong, why))
+            }
+            Source::Daemon(daemon) => {
+                let path = format!("/api/v1/compare?run={}&{}", escape(name), asked(question));
+                let mut answer: Value = daemon.get(&path).await?.accepted()?;
+                Ok(serde_json::from_value(answer["comparison"].take())?)
+            }
+        }
+    }
+
+    /// Two runs case by case.
+    pub(crate) async fn two_runs(&self, a: &str, b: &str, question: &Question) -> Result<TwoRuns> {
+        match self {
+            Source::Store(reader) => {
+                let ((_, a), (_, b)) = (stored(reader, a)?, stored(reader, b)?);
+                analysis::two_runs(&a, &b, question).map_err(|why| Ended::because(Exit::Wrong, why))
+            }
+            Source::Daemon(daemon) => {
+                let path = format!("/api/v1/compare?a={}&b={}&{}", escape(a), escape(b), asked(question));
+                let mut answer: Value = daemon.get(&path).await?.accepted()?;
+                Ok(serde_json::from_value(answer["comparison"].take())?)
+            }
+        }
+    }
+}
+
+fn stored(reader: &Reader, name: &str) -> Result<(RunRecord, Vec<CaseRecord>)> {
+    let run = reader.find(name).map_err(|error| Ended::because(Exit::Wrong, error.to_string()))?;
+    let cases = reader.cases(run.id)?;
+    Ok((run, cases))
+}
+
+/// A question as the API reads it.
+fn asked(question: &Question) -> String {
+    let mut parts = Vec::new();
+    let mut add = |key: &str, value: String| parts.push(format!("{key}={}", escape(&value)));
+    add("rows", question.rows.join(","));
+    add("columns", question.columns.join(","));
+    if let Some(measure) = question.measure {
+        add("measure", measure.to_string());
+    }
+    if let Some(margin) = question.margin {
+        add("margin", format!("{}%", margin * 100.0));
+    }
+    parts.join("&")
 }
 
 pub(super) fn nothing_there(path: &Path) -> anyhow::Error {

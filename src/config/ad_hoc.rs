@@ -39,7 +39,7 @@ pub fn ad_hoc(
     if let Some(limits) = config.profiles.get(&suite.profile) {
         suite.limits = limits.clone();
     }
-    let rules = Rules { profile: suite.profile, target: None };
+    let rules = Rules { profile: suite.profile, target: None, scale: suite.scale };
     if let Some(benchmark) = Benchmark::read(&node, &rules, context, &mut found) {
         suite.cases = benchmark.cases(&rules, context, &mut found);
     }

@@ -39,6 +39,8 @@ pub(super) struct Rules {
     pub(super) profile: Profile,
     /// The target of benchmarks that name none.
     pub(super) target: Option<String>,
+    /// What amounts and times are multiplied by.
+    pub(super) scale: f64,
 }
 
 /// A benchmark before its matrix is expanded.
@@ -192,7 +194,7 @@ impl<'a> Benchmark<'a> {
                 let hint = "their values differ in signs that a name cannot have: make them two benchmarks";
                 found.mistakes.push(self.workload.key_mistake(problem, hint));
             }
-            self.check_parameters(&case, &point, context, found);
+            self.check_parameters(&case.scaled(rules.scale), &point, context, found);
             self.check_server(&case, &point, rules, context, found);
             cases.push(case);
         }

@@ -15,6 +15,7 @@ mod matrix;
 mod preset;
 mod problem;
 mod read;
+mod scale;
 mod sections;
 mod server_target;
 mod source;

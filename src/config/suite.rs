@@ -10,6 +10,7 @@ use super::catalogue::Catalogue;
 use super::limits::{Limits, Profiles};
 use super::preset;
 use super::read::{Section, Wrong, between, instead, not_zero, read_word, word};
+use super::scale::Factor;
 use super::source::{Findings, Mistake};
 use super::target::{Targets, check_name};
 use super::tree::{Node, Table, Value};
@@ -93,6 +94,8 @@ pub struct Suite {
     pub overlap: Overlap,
     /// How often all cases are run.
     pub rounds: u32,
+    /// What rows, operations, file sizes and times of the cases are multiplied by when they run.
+    pub scale: f64,
     /// What follows a case that failed.
     pub on_failure: OnFailure,
     /// The longest planned length of a run; `None` is no limit.
@@ -116,6 +119,7 @@ impl Default for Suite {
             missed: Missed::Skip,
             overlap: Overlap::Skip,
             rounds: 1,
+            scale: 1.0,
             on_failure: OnFailure::Continue,
             max_duration: None,
             limits: Limits::default(),
@@ -168,6 +172,9 @@ impl Suite {
         section.set("missed", &mut suite.missed);
         section.set("overlap", &mut suite.overlap);
         section.check("rounds", &mut suite.rounds, between(1, 1000));
+        let mut scale = Factor(suite.scale);
+        section.set("scale", &mut scale);
+        suite.scale = scale.0;
         section.set("on_failure", &mut suite.on_failure);
         section.check("max_duration", &mut suite.max_duration, given_not_zero);
         let target = suite_target(&mut section, context.targets);
@@ -179,7 +186,7 @@ impl Suite {
         if let Some(limits) = context.profiles.get(&suite.profile) {
             suite.limits = limits.clone();
         }
-        let rules = Rules { profile: suite.profile, target };
+        let rules = Rules { profile: suite.profile, target, scale: suite.scale };
         suite.cases = benchmarks.map_or_else(Vec::new, |from| from.cases(node, &rules, context, found));
         Some(suite)
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::catalogue::Needs;
 use super::directory::DirectoryTarget;
 use super::read::{Read, Section, instead, not_zero, read_word};
+use super::scale::option_size;
 use super::server_target::ServerTarget;
 use super::source::Findings;
 use super::tree::{Node, Table, Value, overlay};
@@ -85,6 +86,8 @@ pub struct ScratchTarget {
     pub start_timeout: Span,
     /// Whether loaded data stays for the next run.
     pub keep_data: bool,
+    /// Options that are multiplied by the suite's scale.
+    pub scaled: Vec<String>,
 }
 
 impl ScratchTarget {
@@ -97,6 +100,7 @@ impl ScratchTarget {
             preload: None,
             start_timeout: Span::from_secs(60),
             keep_data: true,
+            scaled: Vec::new(),
         }
     }
 
@@ -112,8 +116,28 @@ impl ScratchTarget {
         section.set("preload", &mut scratch.preload);
         section.check("start_timeout", &mut scratch.start_timeout, not_zero);
         section.set("keep_data", &mut scratch.keep_data);
+        scratch.read_scaled(&mut section);
         section.end();
         scratch
+    }
+}
+
+impl ScratchTarget {
+    /// Every option that is to be scaled must be there, and a size or a number.
+    fn read_scaled(&mut self, section: &mut Section<'_, '_>) {
+        section.set("scaled", &mut self.scaled);
+        for name in &self.scaled {
+            let problem = match self.options.get(name).map(|value| (value, option_size(value))) {
+                Some((_, Some(_))) => continue,
+                Some((value, None)) => format!("option `{name}` cannot be scaled: \"{value}\" is not a size"),
+                None => format!("`scaled` names `{name}`, which is not among the options"),
+            };
+            section.mistake(
+                "scaled",
+                problem,
+                "name options that are set to a number or a size such as \"20G\"",
+            );
+        }
     }
 }
 

@@ -141,6 +141,8 @@ fn run(outcome: Outcome) -> RunRecord {
         guards: Vec::new(),
         version: "1.0.0".to_owned(),
         host_facts: BTreeMap::new(),
+        scale: 1.0,
+        comparison: None,
     }
 }
 

@@ -8,6 +8,7 @@ mod access;
 mod answer;
 mod body;
 mod call;
+mod compare;
 mod connection;
 mod crowd;
 mod document;

@@ -11,12 +11,16 @@ use crate::run::guards::OVERRIDABLE;
 const NOTE_LIMIT: usize = 200;
 
 /// What somebody wants to run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Order {
     pub(super) what: What,
     /// Patterns of case names; none = all.
     pub(super) cases: Vec<String>,
     pub(super) note: Option<String>,
+    /// In place of the suite's.
+    pub(super) scale: Option<f64>,
+    /// In place of the suite's.
+    pub(super) rounds: Option<u32>,
     /// Wait for the active run, or for the window.
     pub(super) queue: bool,
     pub(super) overrides: BTreeSet<String>,
@@ -53,7 +57,7 @@ fn read(body: &Value, mistakes: &mut Vec<Mistake>) -> Option<Order> {
         mistakes.push(Mistake::new("#", "must be an object such as {\"suite\": \"quick\"}"));
         return None;
     };
-    const MEMBERS: [&str; 6] = ["suite", "benchmark", "case", "note", "queue", "override"];
+    const MEMBERS: [&str; 8] = ["suite", "benchmark", "case", "scale", "rounds", "note", "queue", "override"];
     for name in members.keys().filter(|name| !MEMBERS.contains(&name.as_str())) {
         mistakes
             .push(Mistake::new(pointer(&[name]), format!("unknown; members are: {}", MEMBERS.join(", "))));
@@ -61,6 +65,8 @@ fn read(body: &Value, mistakes: &mut Vec<Mistake>) -> Option<Order> {
     Some(Order {
         cases: texts(members, "case", mistakes),
         note: note(members, mistakes),
+        scale: number(members, "scale", mistakes, Value::as_f64),
+        rounds: number(members, "rounds", mistakes, |value| value.as_u64()?.try_into().ok()),
         queue: flag(members, "queue", mistakes),
         overrides: overrides(members, mistakes),
         what: what(members, mistakes)?,
@@ -156,6 +162,20 @@ fn note(members: &Map<String, Value>, mistakes: &mut Vec<Mistake>) -> Option<Str
             None
         }
     }
+}
+
+fn number<T>(
+    members: &Map<String, Value>,
+    name: &str,
+    mistakes: &mut Vec<Mistake>,
+    read: fn(&Value) -> Option<T>,
+) -> Option<T> {
+    let value = members.get(name).filter(|value| !value.is_null())?;
+    let number = read(value);
+    if number.is_none() {
+        mistakes.push(Mistake::new(pointer(&[name]), "must be a number"));
+    }
+    number
 }
 
 fn flag(members: &Map<String, Value>, name: &str, mistakes: &mut Vec<Mistake>) -> bool {

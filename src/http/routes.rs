@@ -9,7 +9,7 @@ use super::access::Access;
 use super::answer::Answer;
 use super::call::{Call, Query};
 use super::problem::{Kind, Problem};
-use super::{events, metrics, page, runs, start, status, suites};
+use super::{compare, events, metrics, page, runs, start, status, suites};
 
 type Handled = Pin<Box<dyn Future<Output = Result<Answer, Problem>> + Send>>;
 
@@ -142,6 +142,14 @@ pub const ROUTES: &[Route] = &[
         about: "The run's events as they happen, as server-sent events; Last-Event-ID resumes.",
         answers: "200, 404 `unknown-run`",
         handle: |call| Box::pin(events::get(call)),
+    },
+    Route {
+        method: "GET",
+        path: "/api/v1/compare",
+        access: Access::Read,
+        about: "The cases of one run as a table (`run`, `rows`, `columns`: keys, with commas), or two runs case by case (`a`, `b`). Also `measure` (throughput, p50, p95, p99) and `margin` (2%).",
+        answers: "200, 404 `unknown-run`, 422 `parameters`",
+        handle: |call| Box::pin(compare::get(call)),
     },
 ];
 

@@ -82,7 +82,7 @@ fn filter(query: &Query) -> Result<RunFilter, Problem> {
     Err(Problem::mistakes(Kind::Parameters, "the query cannot be understood", &mistakes))
 }
 
-fn parsed<T: FromStr<Err: std::fmt::Display>>(
+pub(super) fn parsed<T: FromStr<Err: std::fmt::Display>>(
     query: &Query,
     name: &str,
     mistakes: &mut Vec<Mistake>,
@@ -122,9 +122,9 @@ pub(super) async fn get(call: Call) -> Result<Answer, Problem> {
 }
 
 /// A problem of whoever asks is an answer of its own; the outer error is one of the store.
-type Found<T> = anyhow::Result<Result<T, Problem>>;
+pub(super) type Found<T> = anyhow::Result<Result<T, Problem>>;
 
-fn with_cases(reader: &Reader, name: &str) -> Found<(RunRecord, Vec<crate::record::CaseRecord>)> {
+pub(super) fn with_cases(reader: &Reader, name: &str) -> Found<(RunRecord, Vec<crate::record::CaseRecord>)> {
     match find(reader, name)? {
         Ok(run) => {
             let cases = reader.cases(run.id)?;

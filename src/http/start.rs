@@ -140,6 +140,10 @@ async fn resolve(call: &Call, order: Order, by: String) -> Result<Start, Problem
         }
         What::Benchmark { workload, keys } => ad_hoc(&config, &workload, &keys)?,
     };
+    let suite = suite.resized(order.scale, order.rounds, &Workloads).map_err(|error| {
+        let mistake = Mistake::new(format!("#/{}", error.key), format!("{}: {}", error.problem, error.hint));
+        Problem::mistakes(Kind::Parameters, "the suite cannot be run so", &[mistake])
+    })?;
     let start = of_suite(&suite, &config);
     Ok(Start {
         by,
@@ -242,6 +246,8 @@ pub(super) async fn plan(call: Call) -> Result<Answer, Problem> {
         &json!({
             "schema": SCHEMA,
             "suite": plan.suite,
+            "scale": plan.scale,
+            "rounds": start.suite.rounds,
             "would_run": blocking.is_empty(),
             "planned_seconds": plan.planned.seconds(),
             "deadline_seconds": plan.deadline.seconds(),

@@ -78,6 +78,7 @@ fn definition(suite: &Suite) -> Value {
         "overlap": suite.overlap,
         "on_failure": suite.on_failure,
         "rounds": suite.rounds,
+        "scale": suite.scale,
         "max_duration_seconds": suite.max_duration.map(|limit| limit.seconds()),
         "cases": cases,
     })

@@ -43,6 +43,9 @@ pub enum Event {
         of: u64,
         /// What is counted, `rows`.
         unit: String,
+        /// Units a second since the stage's first; absent at its beginning.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        per_second: Option<f64>,
     },
     /// Something a person should read: a server started, data was kept.
     Note {

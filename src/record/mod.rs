@@ -1,6 +1,7 @@
 //! What is stored of a run and of each of its cases: what was asked, the facts of host and target, what was
 //! measured, and how it ended. Everything later (metrics, comparison, verdicts) is computed from stored records.
 
+mod comparison;
 mod event;
 mod histogram;
 mod id;
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use comparison::{Against, Cell, Comparison, Measure, Pair, TwoRuns, Verdict};
 pub use event::{Event, LIVE_BUCKETS_SECONDS};
 pub use histogram::{Beyond, EncodedHistogram, Percentiles, new_histogram};
 pub use id::RunId;
@@ -101,6 +103,16 @@ pub struct RunRecord {
     /// Facts of the host that explain its numbers.
     #[serde(default)]
     pub host_facts: BTreeMap<String, String>,
+    /// What the suite's rows, statements, file sizes and times were multiplied by.
+    #[serde(default = "unscaled")]
+    pub scale: f64,
+    /// Its cases side by side, when its benchmarks have a matrix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Box<Comparison>>,
+}
+
+fn unscaled() -> f64 {
+    1.0
 }
 
 /// One case of one run.

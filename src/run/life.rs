@@ -66,6 +66,8 @@ impl Runner {
             guards: Vec::new(),
             version: crate::VERSION.to_owned(),
             host_facts: (parts.host_facts)(),
+            scale: plan.scale,
+            comparison: None,
         }
     }
 

@@ -45,6 +45,8 @@ pub struct RunPlan {
     pub suite: String,
     /// How much it may take.
     pub profile: Profile,
+    /// What the suite is scaled by; the cases are.
+    pub scale: f64,
     /// The cases in the order in which they run.
     pub cases: Vec<CasePlan>,
     /// Planned length.
@@ -57,7 +59,8 @@ impl RunPlan {
     /// Plans a suite, or those of its cases that match one of `globs` (none = all). With several rounds the order
     /// alternates (A B B A), so that drift favours no case.
     pub fn new(suite: &Suite, globs: &[String]) -> RunPlan {
-        let once: Vec<CasePlan> = select_cases(&suite.cases, globs).into_iter().map(plan_case).collect();
+        let selected = select_cases(&suite.cases, globs).into_iter();
+        let once: Vec<CasePlan> = selected.map(|case| plan_case(&case.scaled(suite.scale))).collect();
         let mut cases = Vec::new();
         for round in 0..suite.rounds.max(1) {
             let mut order = once.clone();
@@ -68,7 +71,14 @@ impl RunPlan {
         }
         let planned = planned(&cases, suite);
         let deadline = planned.scaled(DEADLINE_FACTOR).max(sum(planned, DEADLINE_GRACE));
-        RunPlan { suite: suite.name.clone(), profile: suite.profile, cases, planned, deadline }
+        RunPlan {
+            suite: suite.name.clone(),
+            profile: suite.profile,
+            scale: suite.scale,
+            cases,
+            planned,
+            deadline,
+        }
     }
 
     /// Bytes the run writes to a target's filesystem when no data set is kept there.

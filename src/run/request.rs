@@ -33,7 +33,7 @@ pub(super) fn build(
     let mut targets = BTreeMap::new();
     for name in cases.iter().filter_map(|case| case.target.as_ref()) {
         let target = start.targets.get(name).with_context(|| format!("target `{name}` is not defined"))?;
-        targets.insert(name.clone(), target_request(name, target)?);
+        targets.insert(name.clone(), target_request(name, target, plan.scale)?);
     }
     Ok(RunRequest {
         id: record.id,
@@ -49,13 +49,13 @@ pub(super) fn build(
     })
 }
 
-fn target_request(name: &str, target: &Target) -> Result<TargetRequest> {
+fn target_request(name: &str, target: &Target, scale: f64) -> Result<TargetRequest> {
     match target {
         Target::Server(server) => {
             let access = server_access(name, server)?;
             Ok(TargetRequest::Server { access, accept_excess_privileges: server.accept_excess_privileges })
         }
-        Target::Scratch(scratch) => Ok(TargetRequest::Scratch(scratch_options(scratch))),
+        Target::Scratch(scratch) => Ok(TargetRequest::Scratch(scratch_options(scratch, scale))),
         Target::Directory(directory) => Ok(TargetRequest::Directory(DirectoryOptions {
             path: directory.path.clone(),
             max_size: directory.max_size,
@@ -64,11 +64,11 @@ fn target_request(name: &str, target: &Target) -> Result<TargetRequest> {
     }
 }
 
-fn scratch_options(scratch: &ScratchTarget) -> ScratchOptions {
+fn scratch_options(scratch: &ScratchTarget, scale: f64) -> ScratchOptions {
     ScratchOptions {
         directory: scratch.directory.clone(),
         server: scratch.server.clone(),
-        options: scratch.options.clone(),
+        options: scratch.options_at(scale),
         preload: scratch.preload.clone(),
         start_timeout: scratch.start_timeout,
         keep_data: scratch.keep_data,

@@ -20,6 +20,7 @@ use super::runner::Shared;
 use super::series::CaseSeries;
 use super::stuck::{Doing, in_thread};
 use super::{ledger, request};
+use crate::analysis;
 use crate::record::{CaseRecord, CaseResult, Event, Failure, Outcome, RunRecord, Stage};
 use crate::units::Span;
 
@@ -44,6 +45,8 @@ struct Supervision<'a> {
     stopped: Option<StopReason>,
     /// What the host does while the present case runs.
     series: Option<CaseSeries>,
+    /// The cases so far without their intervals and histograms, to be set side by side.
+    cases: Vec<CaseRecord>,
 }
 
 /// Executes a run whose guards hold; fills in how it ended. Gives what there is to say of the end beside what each
@@ -55,8 +58,15 @@ pub(super) async fn run(
     plan: &RunPlan,
     stop: watch::Receiver<Option<StopReason>>,
 ) -> Option<String> {
-    let mut supervision =
-        Supervision { shared, record, plan, clock: Instant::now(), stopped: None, series: None };
+    let mut supervision = Supervision {
+        shared,
+        record,
+        plan,
+        clock: Instant::now(),
+        stopped: None,
+        series: None,
+        cases: Vec::new(),
+    };
     let failure = match supervision.work(start, stop).await {
         Ok(failure) => failure,
         Err(error) => Some(worker_failure(format!("{error:#}"))),
@@ -273,6 +283,10 @@ impl Supervision<'_> {
         }
         self.count(&case, begun.elapsed());
         self.shared.log(self.record.id, result(self.clock.elapsed(), &case));
+        if let Some(result) = &mut case.result {
+            (result.intervals, result.histograms) = (Vec::new(), [].into());
+        }
+        self.cases.push(case);
     }
 
     fn count(&mut self, case: &CaseRecord, recording: Duration) {
@@ -299,6 +313,7 @@ impl Supervision<'_> {
     /// Decides how the run ended; gives the failure that is not a case's.
     fn conclude(&mut self, failure: Option<Failure>) -> Option<String> {
         self.record.end = Some(Timestamp::now());
+        self.record.comparison = analysis::of_run(&self.cases).map(Box::new);
         if let Some(reason) = &self.stopped {
             let stage =
                 self.shared.state().active.as_ref().map_or(Stage::Measure, |active| active.view.stage);

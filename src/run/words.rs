@@ -20,7 +20,31 @@ pub fn line(event: &Event) -> Option<String> {
             let why = message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
             Some(format!("{outcome} in {}: {finished} of {of} cases{why}", took(*t)))
         }
-        Event::Stage { .. } | Event::Progress { .. } => None,
+        Event::Progress { t, case, stage, done, of, unit, per_second } => {
+            Some(format!("[ {t:.0}s ] {case} {stage} {}", progress(*done, *of, unit, *per_second)))
+        }
+        Event::Stage { .. } => None,
+    }
+}
+
+/// `11.2 of 25.0 M rows, 84.0 k rows/s, 2 min 44 s left`.
+pub fn progress(done: u64, of: u64, unit: &str, per_second: Option<f64>) -> String {
+    let (scale, letter) = magnitude(of as f64);
+    let share =
+        |number: u64| if scale > 1.0 { format!("{:.1}", number as f64 / scale) } else { number.to_string() };
+    let amount = format!("{} of {}{letter} {unit}", share(done), share(of));
+    let Some(rate) = per_second.filter(|rate| *rate > 0.0) else { return amount };
+    let (scale, letter) = magnitude(rate);
+    let left = if done < of { format!(", {} left", took((of - done) as f64 / rate)) } else { String::new() };
+    format!("{amount}, {:.1}{letter} {unit}/s{left}", rate / scale)
+}
+
+/// What large numbers are divided by, and the letter for that.
+fn magnitude(number: f64) -> (f64, &'static str) {
+    match number {
+        large if large >= 1e6 => (1e6, " M"),
+        middle if middle >= 1e4 => (1e3, " k"),
+        _ => (1.0, ""),
     }
 }
 
@@ -108,6 +132,16 @@ mod tests {
             "[ 23s ] oltp_write_only clients: 4 tps: 201.00 qps: 1206.00 (r/w/o: 0.00/804.00/402.00) \
              lat (ms,p50/p95/p99): 1.90/3.80/– err/s: 0.00 overdue: 0"
         );
+    }
+
+    #[test]
+    fn progress_says_how_far_how_fast_and_how_long() {
+        assert_eq!(
+            progress(11_200_000, 25_000_000, "rows", Some(84_000.0)),
+            "11.2 of 25.0 M rows, 84.0 k rows/s, 2 min 44 s left"
+        );
+        assert_eq!(progress(500, 1_000, "rows", None), "500 of 1000 rows");
+        assert_eq!(progress(20_000, 20_000, "rows", Some(900.0)), "20.0 of 20.0 k rows, 900.0 rows/s");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::emit::Emitter;
 use super::limits::{self, Stamp};
 use super::load::stop_at_end_of;
 use super::load_process::{self, Known, LoadReport, STUCK};
+use super::pace::Pace;
 use super::protocol::{
     CaseRequest, ClearRequest, FromWorker, Hello, LoadRequest, RunRequest, ToWorker, read_line,
 };
@@ -173,14 +174,18 @@ impl Worker<'_> {
             None => None,
             Some(name) => Some(targets.open(name, self)?),
         };
+        let mut pace = Pace::default();
         let mut progress = |done, of, unit: &'static str| {
+            let t = self.seconds();
+            let Some(per_second) = pace.told(t, done, done == of) else { return };
             self.emitter.offer(FromWorker::Event(Event::Progress {
-                t: self.seconds(),
+                t,
                 case: run.case.name.clone(),
                 stage: Stage::Prepare,
                 done,
                 of,
                 unit: unit.to_owned(),
+                per_second,
             }));
         };
         workload.prepare(prepared, &self.stop, &mut progress)

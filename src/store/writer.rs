@@ -356,6 +356,8 @@ mod tests {
             guards: Vec::new(),
             version: String::new(),
             host_facts: [].into(),
+            scale: 1.0,
+            comparison: None,
         })
     }
 

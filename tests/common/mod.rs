@@ -77,7 +77,7 @@ impl Flavour {
 pub(crate) fn skip(what: &str) {
     let required = env::var("BENCHD_REQUIRE").unwrap_or_else(|_| match env::var("CI").as_deref() {
         Ok("true") => {
-            "mariadb,mysql,mariadb with plugins,sysbench,promtool,prometheus,openssl,machine,node,grafana-schema,\
+            "mariadb,mysql,mariadb with plugins,sysbench,promtool,prometheus,openssl,jemalloc,machine,node,grafana-schema,\
              rpmbuild,rpmlint"
                 .to_owned()
         }

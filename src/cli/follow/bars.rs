@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Display;
 use crate::record::{Event, Interval, Stage};
-use crate::run::line;
+use crate::run::{line, progress};
 use crate::text::number;
 
 /// Steps of a bar: enough for the eye.
@@ -29,8 +29,9 @@ impl Display for Bars {
             Event::Stage { t, case, index, of, stage, planned_seconds } => {
                 self.enter(*t, &format!("{case} ({index} of {of})"), *stage, *planned_seconds)
             }
-            Event::Progress { done, of, unit, .. } => {
-                self.advance(*done as f64 / (*of).max(1) as f64, format!("{done} of {of} {unit}"));
+            Event::Progress { done, of, unit, per_second, .. } => {
+                let message = progress(*done, *of, unit, *per_second);
+                self.advance(*done as f64 / (*of).max(1) as f64, message);
                 Ok(())
             }
             Event::Interval { t, interval, .. } => {

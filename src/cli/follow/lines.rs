@@ -15,7 +15,7 @@ pub(super) struct Lines {
 impl Display for Lines {
     fn show(&mut self, event: &Event) -> Result<()> {
         let line = match event {
-            Event::Interval { .. } if !self.intervals => None,
+            Event::Interval { .. } | Event::Progress { .. } if !self.intervals => None,
             event => line(event),
         };
         match line {

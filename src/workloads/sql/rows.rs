@@ -64,9 +64,11 @@ mod tests {
     }
 
     #[test]
-    fn a_value_depends_on_its_random_numbers_alone() {
-        let c = "22853424567-85364839871-55313204423-06126836061-99473829013-";
-        assert!(value(push_c, 1).starts_with(c), "{}: stored data sets hold these values", value(push_c, 1));
+    fn a_group_is_one_number_written_with_all_of_its_digits() {
+        let mut random = Random::for_operation(1, 7);
+        let groups: Vec<String> =
+            (0..C_GROUPS).map(|_| format!("{:011}", random.below(GROUP_VALUES))).collect();
+        assert_eq!(value(push_c, 7), groups.join("-"));
     }
 
     #[test]

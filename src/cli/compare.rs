@@ -1,0 +1,331 @@
+//! `benchd compare`: the cases of a run as a table, or two runs case by case.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+
+use super::source::Source;
+use super::{Common, Output, text};
+use crate::analysis::Question;
+use crate::exit::{Ended, Exit};
+use crate::record::{Against, Cell, Comparison, Measure, Pair, TwoRuns, Verdict};
+use crate::text::{milliseconds, number, or_dash, table};
+use crate::units::Share;
+
+/// The cases of a run as a table, or two runs case by case
+///
+/// Within one run each cell is the median of the rounds with its 95 % interval. Every row is set against the first one
+/// that differs in the last key of --rows alone.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Compare {
+    /// The run: SUITE (its last), SUITE~2 (two before), the last 8 digits of its id, or the whole
+    run: String,
+    /// Another run, set against the first
+    #[arg(conflicts_with_all = ["rows", "columns"])]
+    other: Option<String>,
+    /// Keys whose values make the rows: engine,target [default: those that vary]
+    #[arg(long, value_name = "KEYS", value_delimiter = ',')]
+    rows: Vec<String>,
+    /// Keys whose values make the columns: threads
+    #[arg(long, value_name = "KEYS", value_delimiter = ',')]
+    columns: Vec<String>,
+    /// throughput, p50, p95 or p99 [default: throughput in closed loop, p95 in open loop]
+    #[arg(long, value_name = "MEASURE")]
+    measure: Option<Measure>,
+    /// Differences inside this are none [default: 2%]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    margin: Option<Share>,
+}
+
+fn share(text: &str) -> Result<Share, String> {
+    text.parse().map_err(|error: crate::units::UnitError| format!("{}; {}", error.problem, error.hint))
+}
+
+impl Compare {
+    pub(crate) fn execute(&self, common: &Common) -> Result<Exit> {
+        super::runtime()?.block_on(async {
+            let source = Source::find(common).await?;
+            match &self.other {
+                None => self.within(&source, common.output).await,
+                Some(other) => self.between(&source, other, common.output).await,
+            }
+        })
+    }
+
+    fn question(&self) -> Question {
+        Question {
+            rows: self.rows.clone(),
+            columns: self.columns.clone(),
+            measure: self.measure,
+            margin: self.margin.map(Share::ratio),
+        }
+    }
+
+    async fn within(&self, source: &Source, output: Output) -> Result<Exit> {
+        let run = source.run(&self.run).await?.run;
+        let table = source.table(&run.id.to_string(), &self.question()).await?;
+        if output != Output::Text {
+            return text::print_json(&table);
+        }
+        text::print(&format!("{} {} on {}\n{}", run.suite, run.id.short(), run.host, table_in_words(&table)))
+    }
+
+    async fn between(&self, source: &Source, other: &str, output: Output) -> Result<Exit> {
+        let (a, b) = (source.run(&self.run).await?.run, source.run(other).await?.run);
+        if a.id == b.id {
+            return Err(Ended::because(
+                Exit::Wrong,
+                "the two names are of one run; a run has a table: --rows, --columns",
+            ));
+        }
+        let runs = source.two_runs(&a.id.to_string(), &b.id.to_string(), &self.question()).await?;
+        if output != Output::Text {
+            return text::print_json(&runs);
+        }
+        let (a, b) = (format!("{} {}", a.suite, a.id.short()), format!("{} {}", b.suite, b.id.short()));
+        text::print(&two_in_words(&runs, &a, &b))
+    }
+}
+
+/// A table of one run for people.
+pub(super) fn table_in_words(table: &Comparison) -> String {
+    let rounds =
+        if table.rounds == 1 { "1 round".to_owned() } else { format!("{} alternating rounds", table.rounds) };
+    let middle = if table.rounds == 1 { "" } else { ", median ± 95 %" };
+    let mut text =
+        format!("{rounds}, {}{middle}; {}\n", unit(&table.unit, table.measure), differs(&table.differs));
+    text.push_str(&cells(table));
+    text.push_str(&legend(table));
+    text.push_str(&ratios(table));
+    for reason in reasons(table) {
+        let _ = writeln!(text, "≠ not comparable: {reason}");
+    }
+    for note in &table.notes {
+        let _ = writeln!(text, "{note}");
+    }
+    text
+}
+
+fn unit(unit: &str, measure: Measure) -> String {
+    match measure {
+        Measure::Throughput => unit.to_owned(),
+        percentile => format!("{percentile} in ms"),
+    }
+}
+
+fn differs(differs: &[String]) -> String {
+    match differs {
+        [] => "servers equal in all cells (read back)".to_owned(),
+        some => format!("servers equal in all cells but {} (read back)", some.join(", ")),
+    }
+}
+
+fn value(value: f64, measure: Measure) -> String {
+    if measure == Measure::Throughput { number(value) } else { milliseconds(value) }
+}
+
+/// The rows in the order in which their cases ran first, likewise the columns.
+fn cells(comparison: &Comparison) -> String {
+    let columns = distinct(comparison.cells.iter().map(|cell| &cell.column));
+    let rows = distinct(comparison.cells.iter().map(|cell| &cell.row));
+    let mut head = vec![String::new(); comparison.rows.len()];
+    head.extend(columns.iter().map(|column| named(&comparison.columns, column)));
+    let mut lines = vec![head];
+    let mut before: &[String] = &[];
+    for row in rows {
+        let new = row.iter().zip(before).take_while(|(one, other)| one == other).count();
+        let mut line: Vec<String> = row
+            .iter()
+            .enumerate()
+            .map(|(place, value)| if place < new { String::new() } else { value.clone() })
+            .collect();
+        for column in &columns {
+            let cell = comparison.cells.iter().find(|cell| cell.row == *row && cell.column == **column);
+            line.push(cell.map_or_else(String::new, |cell| in_words(cell, comparison.measure)));
+        }
+        lines.push(line);
+        before = row;
+    }
+    if comparison.columns.is_empty() {
+        lines.remove(0);
+    }
+    table(&lines)
+}
+
+fn distinct<'a>(values: impl Iterator<Item = &'a Vec<String>>) -> Vec<&'a Vec<String>> {
+    let mut found: Vec<&Vec<String>> = Vec::new();
+    values.for_each(|value| {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    });
+    found
+}
+
+fn named(keys: &[String], values: &[String]) -> String {
+    keys.iter().zip(values).map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
+}
+
+/// `1,598 ±1.2 % ▲`.
+fn in_words(cell: &Cell, measure: Measure) -> String {
+    let error = cell.interval95.map(|half| format!(" ±{:.1} %", half * 100.0)).unwrap_or_default();
+    let mark = cell.against.as_ref().map(|against| format!(" {}", mark(against.verdict))).unwrap_or_default();
+    format!("{}{error}{mark}", or_dash(cell.value, |found| value(found, measure)))
+}
+
+const fn mark(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "▲",
+        Verdict::Worse => "▼",
+        Verdict::Same => "=",
+        Verdict::Unclear => "?",
+        Verdict::NotComparable => "≠",
+    }
+}
+
+/// What the marks mean, of those that are there.
+fn legend(table: &Comparison) -> String {
+    let against = |cell: &Cell| cell.against.clone();
+    let all: Vec<Against> = table.cells.iter().filter_map(against).collect();
+    let Some(last) = table.rows.len().checked_sub(1).filter(|_| !all.is_empty()) else {
+        return String::new();
+    };
+    let firsts = table.cells.iter().filter(|cell| all.iter().any(|against| against.case == cell.case));
+    let mut names: Vec<&str> = firsts.filter_map(|cell| cell.row.get(last)).map(String::as_str).collect();
+    names.dedup();
+    names.sort_unstable();
+    names.dedup();
+    format!(
+        "against {}: ▲ better ▼ worse = same (inside ±{} %) ? unclear{}\n",
+        names.join(", "),
+        number_of_percent(table.margin),
+        needed(&all, table.rounds)
+    )
+}
+
+fn number_of_percent(share: f64) -> String {
+    let text = format!("{:.2}", share * 100.0);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// How many rounds would settle what is unclear.
+fn needed(all: &[Against], rounds: u32) -> String {
+    let unclear: Vec<&Against> = all.iter().filter(|against| against.verdict == Verdict::Unclear).collect();
+    if unclear.is_empty() {
+        return String::new();
+    }
+    if rounds < 2 {
+        return " (one round says nothing about its own error: --rounds 5)".to_owned();
+    }
+    match unclear.iter().map(|against| against.rounds_needed).max_by_key(|needed| needed.unwrap_or(u32::MAX))
+    {
+        Some(Some(most)) => format!(" ({most} rounds would settle it)"),
+        _ => " (more rounds than are sensible would be needed for some)".to_owned(),
+    }
+}
+
+/// How the groups of rows compare with the first one: plain ratios, without a verdict.
+fn ratios(table: &Comparison) -> String {
+    let Some(last) = table.rows.len().checked_sub(1).filter(|last| *last > 0) else { return String::new() };
+    let firsts: Vec<&Cell> =
+        table.cells.iter().filter(|cell| cell.against.is_none() && cell.row.len() > last).collect();
+    let groups = distinct_groups(&firsts, last);
+    let Some((first, others)) = groups.split_first() else { return String::new() };
+    let mut text = String::new();
+    for group in others {
+        let of = |group: &[String]| {
+            firsts.iter().filter(|cell| cell.row[..last] == *group).copied().collect::<Vec<&Cell>>()
+        };
+        let base = of(first);
+        let by = |cell: &&Cell| {
+            let other = base.iter().find(|other| other.column == cell.column)?;
+            Some(format!("{:.2}", cell.value? / other.value?))
+        };
+        let each: Vec<String> = of(group).iter().filter_map(by).collect();
+        if !each.is_empty() {
+            let _ = writeln!(text, "{} by {}: {}", group.join(" "), first.join(" "), each.join(" / "));
+        }
+    }
+    text
+}
+
+fn distinct_groups<'a>(cells: &[&'a Cell], last: usize) -> Vec<&'a [String]> {
+    let mut groups: Vec<&[String]> = Vec::new();
+    for cell in cells {
+        let group = &cell.row[..last];
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    groups
+}
+
+/// Each reason why cells are not comparable, once.
+fn reasons(table: &Comparison) -> Vec<&str> {
+    let all = table
+        .cells
+        .iter()
+        .filter_map(|cell| cell.against.as_ref())
+        .flat_map(|against| &against.not_comparable);
+    let mut reasons: Vec<&str> = Vec::new();
+    for reason in all {
+        if !reasons.contains(&reason.as_str()) {
+            reasons.push(reason);
+        }
+    }
+    reasons
+}
+
+/// Two runs for people.
+fn two_in_words(runs: &TwoRuns, a: &str, b: &str) -> String {
+    let count = |verdict| runs.cases.iter().filter(|pair| pair.against.verdict == verdict).count();
+    let counted = [
+        (Verdict::Worse, "worse"),
+        (Verdict::Better, "better"),
+        (Verdict::Same, "same"),
+        (Verdict::Unclear, "unclear"),
+        (Verdict::NotComparable, "not comparable"),
+    ];
+    let told: Vec<String> = counted
+        .iter()
+        .filter(|(verdict, _)| count(*verdict) > 0)
+        .map(|(verdict, word)| format!("{} {word}", count(*verdict)))
+        .collect();
+    let nothing = "nothing in the servers differs".to_owned();
+    let differs = if runs.differs.is_empty() {
+        nothing
+    } else {
+        format!("servers differ in {}", runs.differs.join(", "))
+    };
+    let mut text = format!("{a} → {b}: {} of {}; {differs}\n", told.join(", "), runs.cases.len());
+    let head = ["CASE", "MEASURE", "BEFORE", "AFTER", "RATIO [95 %]", "VERDICT"].map(str::to_owned).to_vec();
+    let lines: Vec<Vec<String>> =
+        std::iter::once(head).chain(runs.cases.iter().map(|pair| pair_row(pair, runs.measure))).collect();
+    text.push_str(&table(&lines));
+    text.push_str("Rounds of one run know nothing of what differs from run to run: the intervals are the least there is.\n");
+    text
+}
+
+fn pair_row(pair: &Pair, measure: Measure) -> Vec<String> {
+    let against = &pair.against;
+    let interval = against.interval95.map(|[low, high]| format!(" [{low:.2}-{high:.2}]")).unwrap_or_default();
+    let verdict = match against.verdict {
+        Verdict::NotComparable => format!("not comparable: {}", against.not_comparable.join("; ")),
+        Verdict::Unclear => match against.rounds_needed {
+            Some(rounds) => format!("unclear: {rounds} rounds a side would settle it"),
+            None if against.interval95.is_none() => {
+                "unclear: one round a side says nothing, --rounds 5 on both".to_owned()
+            }
+            None => "unclear".to_owned(),
+        },
+        other => other.to_string(),
+    };
+    vec![
+        pair.case.clone(),
+        unit(&pair.unit, measure),
+        or_dash(pair.a, |found| value(found, measure)),
+        or_dash(pair.b, |found| value(found, measure)),
+        format!("{}{interval}", or_dash(against.ratio, |ratio| format!("{ratio:.2}"))),
+        verdict,
+    ]
+}
