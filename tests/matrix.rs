@@ -76,7 +76,7 @@ fn engines_and_threads_run_in_alternating_rounds_and_come_out_as_a_table() {
     assert!(shown.contains("threads=1") && shown.contains("engine differs (myisam, innodb)"), "{shown}");
     let turned =
         place.json(&["compare", "m", "--rows", "threads", "--columns", "engine", "--output", "json"]);
-    assert_eq!(turned["cells"][1]["against"]["case"], "b/engine=innodb/threads=1");
+    assert_eq!(turned["cells"][1]["against"]["first"], "b/engine=innodb/threads=1");
     let wrong = place.run(&["compare", "m", "--rows", "engine"]);
     assert_eq!(wrong.status.code(), Some(2), "{}", words(&wrong));
 }

@@ -253,7 +253,7 @@ fn beside(
     };
     let unclear = ratio.filter(|_| verdict == Verdict::Unclear);
     Against {
-        case: against.case.to_owned(),
+        first: one_run.then(|| against.case.to_owned()),
         ratio: ratio.map(|ratio| ratio.ratio),
         interval95: ratio.and_then(|ratio| ratio.interval95),
         verdict,

@@ -190,7 +190,10 @@ fn legend(table: &Comparison) -> String {
     let Some(last) = table.rows.len().checked_sub(1).filter(|_| !all.is_empty()) else {
         return String::new();
     };
-    let firsts = table.cells.iter().filter(|cell| all.iter().any(|against| against.case == cell.case));
+    let firsts = table
+        .cells
+        .iter()
+        .filter(|cell| all.iter().any(|against| against.first.as_ref() == Some(&cell.case)));
     let mut names: Vec<&str> = firsts.filter_map(|cell| cell.row.get(last)).map(String::as_str).collect();
     names.dedup();
     names.sort_unstable();

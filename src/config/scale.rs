@@ -23,8 +23,10 @@ const TIMES: [&str; 3] = ["time", "warm_up", "ramp"];
 const SIZES: [&str; 1] = ["total"];
 /// No time is scaled below this: less says nothing.
 const SHORTEST: Span = Span::from_secs(1);
-/// No size is scaled below this.
+/// No size of files is scaled below this.
 const SMALLEST: u64 = 1 << 20;
+/// No option of a server is scaled below this: servers do not start with less, or take this in its place.
+const SMALLEST_OPTION: u64 = 8 << 20;
 /// Factors that make sense.
 const FACTORS: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 
@@ -159,7 +161,7 @@ impl ScratchTarget {
             if let Some(value) = options.get_mut(name)
                 && let Some(size) = option_size(value)
             {
-                *value = multiplied(size, factor, SMALLEST).to_string();
+                *value = multiplied(size, factor, SMALLEST_OPTION).to_string();
             }
         }
         options
@@ -224,16 +226,14 @@ mod tests {
 
     #[test]
     fn options_named_in_scaled_are_scaled() {
-        let options = [("innodb_buffer_pool_size", "20G"), ("max_connections", "100")];
+        let options = [("innodb_buffer_pool_size", "20G"), ("redo", "1536M"), ("max_connections", "100")];
         let options = options.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let scaled = vec!["innodb_buffer_pool_size".to_owned()];
+        let scaled = ["innodb_buffer_pool_size", "redo"].map(str::to_owned).to_vec();
         let target =
             ScratchTarget { options, scaled, ..ScratchTarget::beside(std::path::Path::new("/x/benchd.db")) };
         let small = target.options_at(0.001);
-        assert_eq!(
-            (small["innodb_buffer_pool_size"].as_str(), small["max_connections"].as_str()),
-            ("21474836", "100")
-        );
+        let found = ["innodb_buffer_pool_size", "redo", "max_connections"].map(|name| small[name].as_str());
+        assert_eq!(found, ["21474836", "8388608", "100"]);
         assert_eq!(target.options_at(1.0)["innodb_buffer_pool_size"], "20G");
     }
 }

@@ -41,6 +41,8 @@ JSON carries `\"schema\": 1` and may only grow.
 | `suite` | the suite to run |
 | `benchmark` | instead of `suite`: one benchmark as in the configuration, `{\"workload\": \"cpu\", \"threads\": [1, 8]}`. `keys`, pairs of texts, gives keys in an order of their own |
 | `case` | a pattern of case names (`*`, `?`), or a list of them |
+| `scale` | in place of the suite's: multiplies rows, operations, file sizes and times |
+| `rounds` | in place of the suite's: how often all cases run, in an order that alternates |
 | `note` | what to remember about the run, at most 200 characters |
 | `queue` | `true`: wait for the active run, or for the suite's window, instead of 409 or 423 |
 | `override` | guards to run in spite of: `window` |
@@ -53,13 +55,22 @@ again.
 ## Following a run
 
 `GET /api/v1/runs/{run}/events` sends an `id`, an `event` and one JSON object of `data` for each event (`stage`, `progress`,
-`note`, `interval`, `guard`, `result`, `end`), `t` being seconds since the run began, and a comment every 15 s. The events of
+`note`, `interval`, `guard`, `result`, `end`), `t` being seconds since the run began, and a comment every 15 s. `progress` comes once a
+second, with `done`, `of`, `unit` and, after the first, `per_second`. The events of
 a run are kept until 10 minutes after its end; `Last-Event-ID` resumes. A run that ended earlier answers with its `end`.
 
 ## Lists
 
 Newest first. Ids are time-ordered, so `before=ID` is the whole cursor; `next` (and `Link: …; rel=\"next\"`) leads to the
 next page and is absent on the last one. A run that ended is immutable: it has an ETag, and If-None-Match is answered 304.
+
+## Comparing
+
+`GET /api/v1/compare` gives `comparison`. Within one run it has `cells`, each with its `row`, `column`, `case`, `value` (median of
+the rounds), `interval95` (half of the 95 % interval, relative) and `against`: the `ratio` to the first row of its group, its
+`interval95`, the `verdict` (`better`, `same`, `worse`, `unclear`, `not_comparable`), `rounds_needed` and the reasons in `not_comparable`.
+Between two runs it has `cases` with `a`, `b` and the same. Without `rows` and `columns` the keys that vary are taken, `threads` as columns.
+A run whose benchmarks have a matrix carries the same table as `comparison`. What verdicts mean: [compare.md](compare.md).
 
 ## Problems
 

@@ -84,8 +84,9 @@ pub struct Cell {
 /// One result beside another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Against {
-    /// The case it is set against.
-    pub case: String,
+    /// The case of a table that it is set against; absent between runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<String>,
     /// This one's value by the other's; absent when one of them has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,

@@ -76,10 +76,12 @@ fn a_run_with_a_matrix_becomes_a_table_by_itself() {
     assert_eq!((table.rounds, table.unit.as_str(), table.cells.len()), (5, "transactions/s", 4));
     assert_eq!(cell(&table, &["ssd"], &["1"]).against, None, "the first row is what others are set against");
     let slow = cell(&table, &["sata"], &["1"]).against.as_ref().unwrap();
-    assert_eq!((slow.verdict, slow.case.as_str()), (Verdict::Worse, "oltp/target=ssd/threads=1"));
+    assert_eq!((slow.verdict, slow.first.as_deref()), (Verdict::Worse, Some("oltp/target=ssd/threads=1")));
     assert!((slow.ratio.unwrap() - 0.5).abs() < 0.01, "{slow:?}");
     let same = cell(&table, &["sata"], &["16"]).against.as_ref().unwrap();
     assert_eq!(same.verdict, Verdict::Same, "the drift of 20 % over the rounds cancels: {same:?}");
+    let json = serde_json::to_string(&table).unwrap();
+    assert_eq!(serde_json::from_str::<Comparison>(&json).unwrap(), table, "it comes through JSON");
     assert_eq!(table.differs, [""; 0], "where a server's data lies explains nothing");
 }
 
@@ -207,6 +209,8 @@ fn two_runs_are_set_side_by_side_case_by_case() {
     let runs = two_runs(&a, &b, &Question::default()).unwrap();
     let found: Vec<(&str, Verdict)> =
         runs.cases.iter().map(|pair| (pair.case.as_str(), pair.against.verdict)).collect();
+    let json = serde_json::to_string(&runs).unwrap();
+    assert_eq!(serde_json::from_str::<TwoRuns>(&json).unwrap(), runs, "it comes through JSON");
     assert_eq!(
         found,
         [("oltp/target=ssd/threads=1", Verdict::Better), ("oltp/target=ssd/threads=16", Verdict::Better)]
