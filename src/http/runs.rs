@@ -45,12 +45,12 @@ pub(super) async fn list(call: Call) -> Result<Answer, Problem> {
     Ok(answer)
 }
 
-/// A run in a list: without guards and facts of the host, which the run itself shows.
+/// A run in a list: without guards, facts of the host and its comparison, which the run itself shows.
 fn brief(run: RunRecord) -> Result<Value, Problem> {
     let mut value = serde_json::to_value(run)
         .map_err(|error| Problem::internal("writing a run as JSON", &error.into()))?;
     if let Some(members) = value.as_object_mut() {
-        members.retain(|name, _| name != "guards" && name != "host_facts");
+        members.retain(|name, _| !["guards", "host_facts", "comparison"].contains(&name.as_str()));
     }
     Ok(value)
 }
