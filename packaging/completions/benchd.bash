@@ -22,6 +22,9 @@ _benchd() {
             benchd,check)
                 cmd="benchd__subcmd__check"
                 ;;
+            benchd,compare)
+                cmd="benchd__subcmd__compare"
+                ;;
             benchd,grants)
                 cmd="benchd__subcmd__grants"
                 ;;
@@ -71,7 +74,7 @@ _benchd() {
 
     case "${cmd}" in
         benchd)
-            opts="-h -V --config --socket --output --help --version serve status check plan run watch cancel list show scratch grants unit store"
+            opts="-h -V --config --socket --output --help --version serve status check plan run watch cancel list show compare scratch grants unit store"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -129,6 +132,48 @@ _benchd() {
                 return 0
             fi
             case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        benchd__subcmd__compare)
+            opts="-h --rows --columns --measure --margin --config --socket --output --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --rows)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --columns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --measure)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --margin)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -213,13 +258,17 @@ _benchd() {
             return 0
             ;;
         benchd__subcmd__plan)
-            opts="-h --case --config --socket --output --help"
+            opts="-h --case --scale --config --socket --output --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --case)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --scale)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -243,7 +292,7 @@ _benchd() {
             return 0
             ;;
         benchd__subcmd__run)
-            opts="-w -h --workload --case --note --wait --override --detach --local --progress --config --socket --output --help"
+            opts="-w -h --workload --case --scale --rounds --note --wait --override --detach --local --progress --config --socket --output --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -258,6 +307,14 @@ _benchd() {
                     return 0
                     ;;
                 --case)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --scale)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rounds)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

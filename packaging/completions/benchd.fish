@@ -40,6 +40,7 @@ complete -c benchd -n "__fish_benchd_needs_command" -f -a "watch" -d 'Follow the
 complete -c benchd -n "__fish_benchd_needs_command" -f -a "cancel" -d 'End the active run, or the named one'
 complete -c benchd -n "__fish_benchd_needs_command" -f -a "list" -d 'Runs, newest first; or the suites, the targets, the guards, the workloads'
 complete -c benchd -n "__fish_benchd_needs_command" -f -a "show" -d 'A finished run, or one of its cases in full'
+complete -c benchd -n "__fish_benchd_needs_command" -f -a "compare" -d 'The cases of a run as a table, or two runs case by case'
 complete -c benchd -n "__fish_benchd_needs_command" -f -a "scratch" -d 'What benchd owns where, with sizes; and its removal'
 complete -c benchd -n "__fish_benchd_needs_command" -f -a "grants" -d 'The statements that let benchd into a server, for its administrator to run'
 complete -c benchd -n "__fish_benchd_needs_command" -f -a "unit" -d 'The systemd drop-in this configuration needs, or that it needs none'
@@ -66,6 +67,7 @@ jsonl\t'One JSON object a line as things happen'"
 complete -c benchd -n "__fish_benchd_using_subcommand check" -l strict -d 'Notes count as problems'
 complete -c benchd -n "__fish_benchd_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c benchd -n "__fish_benchd_using_subcommand plan" -l case -d 'Only cases whose name matches (* and ?)' -r
+complete -c benchd -n "__fish_benchd_using_subcommand plan" -l scale -d 'Multiply rows, operations, file sizes and times by this [default: the suite\'s scale]' -r
 complete -c benchd -n "__fish_benchd_using_subcommand plan" -l config -d 'Configuration file [default: /etc/benchd/benchd.toml and conf.d/*.toml beside it]' -r -F
 complete -c benchd -n "__fish_benchd_using_subcommand plan" -l socket -d 'Socket of the daemon [default: the configuration\'s]' -r -F
 complete -c benchd -n "__fish_benchd_using_subcommand plan" -l output -d 'How answers are written' -r -f -a "text\t'For people; may change'
@@ -74,6 +76,8 @@ jsonl\t'One JSON object a line as things happen'"
 complete -c benchd -n "__fish_benchd_using_subcommand plan" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c benchd -n "__fish_benchd_using_subcommand run" -s w -l workload -d 'Run this workload instead of a suite; keys follow as key=value, lists make a matrix' -r
 complete -c benchd -n "__fish_benchd_using_subcommand run" -l case -d 'Only cases whose name matches (* and ?)' -r
+complete -c benchd -n "__fish_benchd_using_subcommand run" -l scale -d 'Multiply rows, operations, file sizes and times by this [default: the suite\'s scale]' -r
+complete -c benchd -n "__fish_benchd_using_subcommand run" -l rounds -d 'Run all cases so often, in an order that alternates [default: the suite\'s rounds]' -r
 complete -c benchd -n "__fish_benchd_using_subcommand run" -l note -d 'What to remember about this run' -r
 complete -c benchd -n "__fish_benchd_using_subcommand run" -l override -d 'Run although these guards do not hold: window' -r
 complete -c benchd -n "__fish_benchd_using_subcommand run" -l progress -d 'How progress is shown' -r -f -a "auto\t'Bars on a terminal, lines elsewhere'
@@ -120,6 +124,16 @@ complete -c benchd -n "__fish_benchd_using_subcommand show" -l output -d 'How an
 json\t'One JSON object; may only grow'
 jsonl\t'One JSON object a line as things happen'"
 complete -c benchd -n "__fish_benchd_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c benchd -n "__fish_benchd_using_subcommand compare" -l rows -d 'Keys whose values make the rows: engine,target [default: those that vary]' -r
+complete -c benchd -n "__fish_benchd_using_subcommand compare" -l columns -d 'Keys whose values make the columns: threads' -r
+complete -c benchd -n "__fish_benchd_using_subcommand compare" -l measure -d 'throughput, p50, p95 or p99 [default: throughput in closed loop, p95 in open loop]' -r
+complete -c benchd -n "__fish_benchd_using_subcommand compare" -l margin -d 'Differences inside this are none [default: 2%]' -r
+complete -c benchd -n "__fish_benchd_using_subcommand compare" -l config -d 'Configuration file [default: /etc/benchd/benchd.toml and conf.d/*.toml beside it]' -r -F
+complete -c benchd -n "__fish_benchd_using_subcommand compare" -l socket -d 'Socket of the daemon [default: the configuration\'s]' -r -F
+complete -c benchd -n "__fish_benchd_using_subcommand compare" -l output -d 'How answers are written' -r -f -a "text\t'For people; may change'
+json\t'One JSON object; may only grow'
+jsonl\t'One JSON object a line as things happen'"
+complete -c benchd -n "__fish_benchd_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c benchd -n "__fish_benchd_using_subcommand scratch" -l config -d 'Configuration file [default: /etc/benchd/benchd.toml and conf.d/*.toml beside it]' -r -F
 complete -c benchd -n "__fish_benchd_using_subcommand scratch" -l socket -d 'Socket of the daemon [default: the configuration\'s]' -r -F
 complete -c benchd -n "__fish_benchd_using_subcommand scratch" -l output -d 'How answers are written' -r -f -a "text\t'For people; may change'
