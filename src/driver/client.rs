@@ -193,7 +193,7 @@ fn operate<W: Worker>(
     let (from, to) = (start.saturating_add(part.from), start.saturating_add(part.to));
     let mut schedule = part.schedule.clone();
     let mut free = from;
-    let numbered = W::NUMBERED || part.needs_numbers();
+    let numbered = worker.is_numbered() || part.needs_numbers();
     for own in 0..part.operations_each {
         let number = if numbered { part.taken.fetch_add(1, Ordering::Relaxed) } else { own };
         if number >= part.operations {

@@ -107,17 +107,19 @@ pub enum Pin {
 
 /// What one client does.
 pub trait Worker {
-    /// Whether its operations need numbers. They are taken from one counter of all clients, which costs a transfer of
-    /// its cache line between CPUs each: much for operations of some hundred nanoseconds that do not look at theirs.
-    const NUMBERED: bool = true;
-
-    /// Does one operation. Its number, where operations are [numbered](Worker::NUMBERED), is unique in the case and
+    /// Does one operation. Its number, where operations are [numbered](Worker::is_numbered), is unique in the case and
     /// does not depend on which client does it or when: it seeds the operation's randomness
     /// ([`random::Random::for_operation`]). Operations of the warm-up have numbers of their own.
     ///
     /// # Errors
     /// The operation failed for good; it counts as an error and not as a response time.
     fn step(&mut self, operation: u64, tally: &mut Tally) -> Result<(), Failed>;
+
+    /// Whether its operations need numbers. They are taken from one counter of all clients, which costs a transfer of
+    /// its cache line between CPUs each: much for operations of some hundred nanoseconds that do not look at theirs.
+    fn is_numbered(&self) -> bool {
+        true
+    }
 
     /// Done after every operation that did not fail: work that belongs to the load and not to a response time.
     #[inline(always)]

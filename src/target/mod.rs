@@ -26,7 +26,7 @@ pub use client::{Answer, Bind, Client, Statement};
 pub use connections::{Connections, Killed, OfRun, kill_own};
 pub use defaults::{Defaults, read_defaults};
 pub use directory::{
-    Directory, DirectoryOptions, FileSpec, Files, LEAST_FREE, Unfit, facts_of, free_bytes, look_at,
+    Directory, DirectoryOptions, FileSpec, Files, LEAST_FREE, Space, Unfit, facts_of, free_bytes, look_at,
     refuses_direct,
 };
 pub(crate) use durable::{replace_file, unfinished};

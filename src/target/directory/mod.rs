@@ -52,8 +52,19 @@ pub struct FileSpec {
     /// Bytes written at once when they are filled. The kernel keeps what was written together in pages that belong
     /// together, and reads and writes of them later are the faster the larger those are.
     pub piece: u64,
-    /// Whether they get all their blocks before they are filled, so that a mapped page always has one.
-    pub allocate: bool,
+    /// What space each has before it is filled.
+    pub space: Space,
+}
+
+/// What space a file has before it is filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Space {
+    /// None.
+    Empty,
+    /// Its size, and blocks as they are written: a mapped page for which there is no room left ends its process.
+    Hole,
+    /// All its blocks, so that a mapped page always has one.
+    Blocks,
 }
 
 impl FileSpec {
@@ -155,9 +166,12 @@ impl Directory {
     ) -> Result<()> {
         let what =
             || format!("file {number} of {} in {} was not filled", spec.count, self.options.path.display());
-        if spec.allocate {
-            allocate(file, spec.size).with_context(what)?;
+        match spec.space {
+            Space::Empty => Ok(()),
+            Space::Hole => file.set_len(spec.size),
+            Space::Blocks => allocate(file, spec.size),
         }
+        .with_context(what)?;
         if spec.content.is_none() {
             return Ok(());
         }
@@ -236,7 +250,7 @@ mod tests {
     use super::*;
 
     fn spec(count: u32, size: u64, content: &str) -> FileSpec {
-        FileSpec { count, size, content: Some(content.to_owned()), piece: CHUNK, allocate: true }
+        FileSpec { count, size, content: Some(content.to_owned()), piece: CHUNK, space: Space::Blocks }
     }
 
     fn opened(max_size: Bytes) -> (tempfile::TempDir, Directory) {

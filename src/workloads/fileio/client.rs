@@ -84,9 +84,11 @@ impl<'a> Client<'a> {
 
     /// The next request; ends others, or lets other clients end theirs, until there is one.
     fn next(&mut self, operation: u64, tally: &mut Tally) -> Result<Request, Failed> {
-        let mut random = Random::for_operation(self.shared.seed, operation);
+        let mut random = None;
+        let seed = self.shared.seed;
+        let mut uniform = || random.get_or_insert_with(|| Random::for_operation(seed, operation)).uniform();
         loop {
-            if let Some(request) = self.shared.requests.next(&mut random) {
+            if let Some(request) = self.shared.requests.next(&mut uniform) {
                 return Ok(request);
             }
             match &mut self.engine {
@@ -140,8 +142,14 @@ impl Worker for Client<'_> {
         Ok(())
     }
 
+    /// Blocks of zeros one after the other are the same whoever writes them when.
+    fn is_numbered(&self) -> bool {
+        let job = self.shared.job;
+        !job.pattern.is_sequential() || job.random_data || job.validate
+    }
+
     fn between(&mut self) {
-        self.books.iter_mut().for_each(Books::keep);
+        self.books.iter_mut().for_each(Books::count);
     }
 
     /// Waits for what is under way, and syncs all files at the end, each client for itself as in sysbench.

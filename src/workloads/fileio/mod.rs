@@ -21,7 +21,7 @@ use crate::config::ParameterError;
 use crate::driver::{DriveError, Kinds, Observed, Plan, Stop, drive};
 use crate::record::{CaseResult, Parameters};
 use crate::system::{Aligned, MappedFile};
-use crate::target::{FileSpec, Files, LEAST_FREE, Prepared, Way, free_bytes, refuses_direct};
+use crate::target::{FileSpec, Files, LEAST_FREE, Prepared, Space, Way, free_bytes, refuses_direct};
 use crate::units::Bytes;
 
 use super::books::Ledger;
@@ -131,10 +131,15 @@ impl FileIo {
             _ if job.random_data => Some(format!("random {}", self.common.seed)),
             _ => Some("zeros".to_owned()),
         };
-        let allocate = job.io == Io::Mmap || content.is_some();
+        let space = match (job.pattern, job.io) {
+            // As sysbench has them: pages that have their blocks already are written faster.
+            (Pattern::SeqWr, Io::Mmap) if !job.native => Space::Hole,
+            (Pattern::SeqWr, Io::Sync | Io::Async | Io::Uring) => Space::Empty,
+            _ => Space::Blocks,
+        };
         // sysbench writes its files block by block.
         let piece = if job.native { u64::MAX } else { job.block };
-        FileSpec { count: job.files, size: job.file_size, content, piece, allocate }
+        FileSpec { count: job.files, size: job.file_size, content, piece, space }
     }
 
     /// Fills a part of a file that is whole blocks from its begin.

@@ -6,7 +6,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::keys::Pattern;
 use super::options::Job;
-use crate::driver::random::Random;
 
 /// Places tried before a client lets others end what they have under way.
 const TRIES: u32 = 16;
@@ -79,7 +78,8 @@ impl<'a> Requests<'a> {
     }
 
     /// The next request; `None` when the place it would go to is under way, and another has to end first.
-    pub(super) fn next(&self, random: &mut Random) -> Option<Request> {
+    /// Random places are drawn by `uniform`, which gives numbers of [0, 1).
+    pub(super) fn next(&self, uniform: &mut dyn FnMut() -> f64) -> Option<Request> {
         let (job, mut state) = (self.job, self.state());
         if let Some(file) = state.sync_due(job) {
             return Some(Request::Sync(file));
@@ -88,7 +88,7 @@ impl<'a> Requests<'a> {
         let write = if mixed { self.mix.is_write(job.ratio) } else { job.pattern.writes() };
         let (file, offset) = match job.pattern.is_sequential() {
             true => Some((state.file, state.offset)).filter(|place| !state.taken.contains(place)),
-            false => state.random_place(job, random),
+            false => state.random_place(job, uniform),
         }?;
         let length = job.request.min(job.file_size - offset);
         state.count += 1;
@@ -136,10 +136,10 @@ impl State {
     }
 
     /// A block of all files together, each as likely as the others.
-    fn random_place(&self, job: &Job, random: &mut Random) -> Option<(u32, u64)> {
+    fn random_place(&self, job: &Job, uniform: &mut dyn FnMut() -> f64) -> Option<(u32, u64)> {
         let total = job.file_size * u64::from(job.files);
         let place = |_| {
-            let position = (random.uniform() * total as f64) as u64 / job.block * job.block;
+            let position = (uniform() * total as f64) as u64 / job.block * job.block;
             // A file count fits in 32 bits, and so does the number of a file.
             ((position / job.file_size) as u32, position % job.file_size)
         };
@@ -159,6 +159,7 @@ mod tests {
     use super::super::keys::Io;
     use super::super::options::Options;
     use super::*;
+    use crate::driver::random::Random;
     use crate::workloads::{Common, take};
 
     fn job(keys: serde_json::Value) -> Job {
@@ -172,7 +173,7 @@ mod tests {
         let requests = Requests::new(job);
         let mut under_way = Vec::new();
         let mut draw = |number| {
-            let request = requests.next(&mut Random::for_operation(1, number)).unwrap();
+            let request = requests.next(&mut || Random::for_operation(1, number).uniform()).unwrap();
             if let Request::Move(request) = request {
                 under_way.push(request);
             }
@@ -276,15 +277,15 @@ mod tests {
         let requests = Requests::new(&job);
         let mut random = Random::for_operation(1, 1);
         let mut given = Vec::new();
-        while let Some(Request::Move(request)) = requests.next(&mut random) {
+        while let Some(Request::Move(request)) = requests.next(&mut || random.uniform()) {
             given.push(request);
         }
         assert_eq!(given.len(), 2);
         requests.ended(&given[0]);
-        assert_eq!(requests.next(&mut random), Some(Request::Move(given[0])));
+        assert_eq!(requests.next(&mut || random.uniform()), Some(Request::Move(given[0])));
         (job.pattern, job.io) = (Pattern::SeqRd, Io::Async);
         let requests = Requests::new(&job);
-        assert!((0..2).all(|_| requests.next(&mut random).is_some()));
-        assert_eq!(requests.next(&mut random), None);
+        assert!((0..2).all(|_| requests.next(&mut || random.uniform()).is_some()));
+        assert_eq!(requests.next(&mut || random.uniform()), None);
     }
 }

@@ -56,8 +56,6 @@ pub(super) struct Passes<'a> {
 }
 
 impl Worker for Passes<'_> {
-    const NUMBERED: bool = false;
-
     #[inline(always)]
     fn step(&mut self, _operation: u64, tally: &mut Tally) -> Result<(), Failed> {
         let bytes = self.words.len() as u64 * WORD;
@@ -75,6 +73,10 @@ impl Worker for Passes<'_> {
             Operation::None | Operation::Copy => {}
         }
         Ok(())
+    }
+
+    fn is_numbered(&self) -> bool {
+        false
     }
 
     #[inline(always)]
