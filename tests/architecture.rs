@@ -35,7 +35,7 @@ const LAYERS: &[(&str, &str)] = &[
         "run",
         "analysis config driver journal observe process record sample schedule store system target text units workloads",
     ),
-    ("export", "inventory observe record run sample store text units"),
+    ("export", "analysis inventory observe record run sample store text units"),
     (
         "http",
         "analysis config export inventory journal observe record run sample schedule store text units workloads",

@@ -275,6 +275,36 @@ impl Place {
 }
 
 #[test]
+fn the_ceilings_of_a_target_are_the_most_of_its_results_since_an_instant() {
+    let (_directory, store) = open();
+    let run = store_run(&store, "host", days_ago(60), Outcome::Finished);
+    let ceiling = |operations_per_second, bytes_per_second| Ceiling { operations_per_second, bytes_per_second };
+    for (index, (days, target, workload, read)) in [
+        (50, "ssd", "fileio", ceiling(900.0, Some(9.0))),
+        (20, "ssd", "fileio", ceiling(500.0, Some(2.0))),
+        (10, "ssd", "fileio", ceiling(400.0, Some(3.0))),
+        (10, "ssd", "other", ceiling(800.0, Some(8.0))),
+        (10, "hdd", "fileio", ceiling(100.0, None)),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut case = case_of(run.id, "host", u32::try_from(index).unwrap(), days_ago(days));
+        (case.target, case.workload) = (Some(target.to_owned()), workload.to_owned());
+        case.result.as_mut().unwrap().ceilings = BTreeMap::from([("read".to_owned(), read)]);
+        store.save_case(&case, &[]);
+    }
+    assert!(store.flush(LONG));
+    let results = store.reader().unwrap().results_of("fileio", days_ago(30)).unwrap();
+    let found = ceilings(&results);
+    let of = |target: &str| found.iter().find(|one| one.target == target).unwrap();
+    assert_eq!(of("ssd").by_operation["read"], ceiling(500.0, Some(3.0)), "each its own most");
+    assert_eq!(of("hdd").by_operation["read"], ceiling(100.0, None));
+    assert_eq!(of("ssd").measured, results[1].end);
+    assert_eq!(found.len(), 2);
+}
+
+#[test]
 fn everything_comes_back_as_it_was_stored_also_after_a_restart() {
     let place = Place::new();
     let store = place.open();

@@ -1,6 +1,7 @@
 //! What the intervals of one case say about its numbers: whether it was steady, how far its throughput can be trusted,
 //! and whether the load generator was the limit. And what several cases say beside each other.
 
+mod ceilings;
 mod comparable;
 mod compare;
 mod error;
@@ -10,6 +11,7 @@ mod steady;
 
 use crate::record::{CaseResult, Interval};
 
+pub use ceilings::{TargetCeilings, ceilings};
 pub use compare::{MARGIN, Question, of_run, table, two_runs};
 pub use generator::limit;
 pub use steady::steady;

@@ -29,8 +29,9 @@ fn writable(path: &Path) -> bool {
 pub(crate) fn runner(config: &Config) -> Result<Runner> {
     let path = store_path(config)?;
     let store = daemon::open_store(&path, config)?;
-    let observer = daemon::start_observer(config, &store)?;
-    Ok(daemon::runner(&path, store, daemon::start_sampler(config)?, observer, &HostFacts::read()))
+    let facts = HostFacts::read();
+    let observer = daemon::start_observer(config, daemon::owner(&path, &store, &facts))?;
+    Ok(daemon::runner(&path, store, daemon::start_sampler(config)?, observer, &facts))
 }
 
 /// Path of a store that a user without a daemon writes.

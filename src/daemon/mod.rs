@@ -26,7 +26,7 @@ use crate::export::Build;
 use crate::http::{NextRuns, ReloadRequest, Server, Services, SocketOptions};
 use crate::inventory::{self, Filesystems, Hardware, HostFacts};
 use crate::journal::{self, Sink};
-use crate::observe::Observer;
+use crate::observe::{Observer, Owner};
 use crate::run::Runner;
 use crate::sample::Sampler;
 use crate::store::Store;
@@ -36,7 +36,7 @@ use scheduler::Scheduler;
 
 pub(crate) use configuration::cpus;
 pub use configuration::load;
-pub(crate) use parts::{open_store, runner, start_observer, start_sampler};
+pub(crate) use parts::{open_store, owner, runner, start_observer, start_sampler};
 pub use scheduler::check_schedules;
 pub(crate) use settings::state_directory;
 pub use signals::{EndSignal, end_signal};
@@ -71,6 +71,7 @@ struct Daemon {
     sampler: Arc<Sampler>,
     filesystems: Arc<Mutex<Filesystems>>,
     observer: Arc<Observer>,
+    owner: Owner,
     runner: Runner,
     server: Server,
     next_runs: NextRuns,
@@ -113,7 +114,8 @@ impl Daemon {
         tell_of_recovered(&store);
         let sampler = start_sampler(&config)?;
         let facts = HostFacts::read();
-        let observer = start_observer(&config, &store)?;
+        let owner = owner(&config.store.path, &store, &facts);
+        let observer = start_observer(&config, owner.clone())?;
         let runner =
             runner(&config.store.path, store.clone(), Arc::clone(&sampler), Arc::clone(&observer), &facts);
         let last_seen = last_seen(&store)?;
@@ -155,6 +157,7 @@ impl Daemon {
             sampler,
             filesystems,
             observer,
+            owner,
             runner,
             server,
             next_runs,
@@ -234,7 +237,7 @@ impl Daemon {
         {
             log::error!("listening where it did before: {error:#}");
         }
-        let observed = settings::observer_settings(&after, self.store.identity());
+        let observed = settings::observer_settings(&after, self.owner.clone());
         if let Err(error) = self.observer.configure(&observed) {
             log::error!("not every server is observed: {error:#}");
         }

@@ -9,10 +9,11 @@ use super::settings::{observer_settings, sampler_settings, state_directory, stor
 use crate::config::Config;
 use crate::exit::{Ended, Exit};
 use crate::inventory::{self, HostFacts};
-use crate::observe::Observer;
-use crate::run::{ChildLauncher, Launcher, Runner, RunnerParts, SocketLauncher};
+use crate::observe::{Observer, Owner};
+use crate::run::{ChildLauncher, Launcher, Runner, RunnerParts, SCHEMAS, SocketLauncher};
 use crate::sample::{Root, Sampler};
 use crate::store::{OpenError, Store};
+use crate::target::DaemonIdentity;
 
 /// Opens the store for this process alone.
 ///
@@ -40,8 +41,14 @@ pub(crate) fn start_sampler(config: &Config) -> Result<Arc<Sampler>> {
 ///
 /// # Errors
 /// When the system does not allow it.
-pub(crate) fn start_observer(config: &Config, store: &Store) -> Result<Arc<Observer>> {
-    Observer::start(&observer_settings(config, store.identity())).map(Arc::new)
+pub(crate) fn start_observer(config: &Config, owner: Owner) -> Result<Arc<Observer>> {
+    Observer::start(&observer_settings(config, owner)).map(Arc::new)
+}
+
+/// Who this benchd is on servers, and where the proof of what it made on them is.
+pub(crate) fn owner(path: &Path, store: &Store, facts: &HostFacts) -> Owner {
+    let daemon = DaemonIdentity { uuid: store.identity(), host: facts.name() };
+    Owner { daemon, ledger: state_directory(path).join(SCHEMAS) }
 }
 
 /// The variable by which the unit of the daemon names the socket of the unit of its workers.

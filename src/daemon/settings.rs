@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use uuid::Uuid;
 
 use crate::config::{Config, Filter, Target};
-use crate::observe;
+use crate::observe::{self, Owner};
 use crate::run::server_access;
 use crate::sample::{DeviceFilter, Root, Settings};
 use crate::store::Limits;
@@ -28,7 +27,7 @@ pub(super) fn sampler_settings(config: &Config) -> Result<Settings> {
 }
 
 /// What of the servers is asked, and how.
-pub(super) fn observer_settings(config: &Config, daemon: Uuid) -> observe::Settings {
+pub(super) fn observer_settings(config: &Config, owner: Owner) -> observe::Settings {
     let servers = config.targets.iter().filter_map(|(name, target)| match target {
         Target::Server(server) => Some((name.clone(), server.clone())),
         Target::Scratch(_) | Target::Directory(_) => None,
@@ -36,7 +35,7 @@ pub(super) fn observer_settings(config: &Config, daemon: Uuid) -> observe::Setti
     observe::Settings {
         targets: servers.collect(),
         access: server_access,
-        daemon,
+        owner,
         sys: Root::default().sys,
         interval: config.sample.database_interval,
         peak_windows: config.sample.peak_windows.clone(),

@@ -30,9 +30,12 @@ pub(super) const GROWTH: &[(&str, usize)] = &[
     ("network card", 10),
     ("network card whose speed is known, in addition", 23),
     ("filesystem watched", 5),
-    ("server target; 2 fewer when it is no replica, 4 fewer when it is not in a unit of this host", 51),
+    ("server target; 2 fewer when it is no replica, 4 fewer when it is not in a unit of this host", 53),
     ("suite, with a schedule and a last run that failed", 20),
     ("case with a last result", 15),
+    ("scratch target that holds data", 1),
+    ("target whose device fileio has measured", 6),
+    ("disk whose health is known", 4),
     ("case that is live, at most two", 27),
 ];
 

@@ -105,6 +105,8 @@ pub(super) const RATE: (Kind, &str) = (Kind::Gauge, "1/s");
 pub(super) const BYTES_RATE: (Kind, &str) = (Kind::Gauge, "bytes/s");
 /// A share of a whole.
 pub(super) const RATIO: (Kind, &str) = (Kind::Gauge, "0-1");
+/// Degrees.
+pub(super) const CELSIUS: (Kind, &str) = (Kind::Gauge, "C");
 /// An instant.
 pub(super) const TIME: (Kind, &str) = (Kind::Gauge, "Unix time, s");
 /// Facts.

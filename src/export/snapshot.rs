@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::analysis::TargetCeilings;
 use crate::inventory::{Filesystem, Hardware};
 use crate::observe::Observed;
 use crate::record::{CaseRecord, Profile, RunRecord};
@@ -45,6 +46,10 @@ pub struct Snapshot {
     pub queue_length: usize,
     /// The last result of each configured case.
     pub results: Vec<LastResult>,
+    /// Bytes that scratch servers hold, by target; of those that hold any.
+    pub scratch: BTreeMap<String, u64>,
+    /// What the devices under targets gave at most.
+    pub ceilings: Vec<TargetCeilings>,
     /// Cases that are measured now, or were a moment ago.
     pub live: Vec<LiveCase>,
     /// CPU time of all load since the program began, in seconds.

@@ -9,10 +9,11 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::*;
-use crate::inventory::{CardFacts, DiskFacts, Filesystem, Hardware};
-use crate::observe::{About, Channel, Observed, ServerSample, Status, UnitUse, sample_of};
+use crate::analysis::TargetCeilings;
+use crate::inventory::{CardFacts, DiskFacts, Filesystem, Hardware, Health};
+use crate::observe::{About, Channel, Holdings, Observed, ServerSample, Status, UnitUse, sample_of};
 use crate::record::{
-    CaseRecord, CaseResult, Errors, Event, Failure, Generator, Interval, LIVE_BUCKETS_SECONDS, Load,
+    CaseRecord, CaseResult, Ceiling, Errors, Event, Failure, Generator, Interval, LIVE_BUCKETS_SECONDS, Load,
     LoadModel, Outcome, Percentiles, Profile, RunId, RunRecord, Stage, Statements, Steady, Trigger,
 };
 use crate::run::{Begun, LeftOver, Live, SuiteCounters};
@@ -352,9 +353,12 @@ fn hardware() -> Hardware {
         link_speed: Some(3e8),
         link_speed_maximum: Some(6e8),
     };
+    let health =
+        Health { passed: Some(true), wear: Some(4), celsius: Some(31), reallocated: Some(0) };
     let card = CardFacts { driver: known("ixgbe"), duplex: known("full") };
     Hardware {
         disks: BTreeMap::from([("sda".to_owned(), disk)]),
+        health: BTreeMap::from([("sda".to_owned(), health)]),
         cards: BTreeMap::from([("eth0".to_owned(), card)]),
         ..Hardware::default()
     }
@@ -373,6 +377,19 @@ fn filesystem() -> Filesystem {
         files_free: Some(900),
         read_at: at(0),
         took: Duration::from_micros(250),
+    }
+}
+
+fn ceilings() -> TargetCeilings {
+    let ceiling = |bytes_per_second| Ceiling { operations_per_second: 20_000.0, bytes_per_second };
+    TargetCeilings {
+        target: "ssd".to_owned(),
+        by_operation: BTreeMap::from([
+            ("read".to_owned(), ceiling(Some(3e8))),
+            ("write".to_owned(), ceiling(Some(2e8))),
+            ("fsync".to_owned(), ceiling(None)),
+        ]),
+        measured: at(12),
     }
 }
 
@@ -397,6 +414,7 @@ fn server(name: &str) -> Observed {
             read: Some(7),
             written: Some(8),
         }),
+        holdings: Some(Holdings { own: Some(4096), foreign: 1 }),
         ..sample_of(0, Status::all(7))
     };
     Observed {
@@ -452,6 +470,8 @@ fn full() -> Snapshot {
             case("oltp/threads=4", Some("main"), LoadModel::Open),
             case("cpu", None, LoadModel::Closed),
         ],
+        scratch: BTreeMap::from([("scratch".to_owned(), 1 << 20)]),
+        ceilings: vec![ceilings()],
         live: live(),
         load_cpu_seconds: 12.5,
         host: Some(Arc::new(host())),
@@ -562,7 +582,8 @@ fn the_documented_growth_is_that_of_the_table() {
     });
     bare.peaks.retain(|peak| peak.device.is_none());
     bare.filesystems.clear();
-    bare.servers.clear();
+    (bare.servers, bare.ceilings, bare.scratch) = (Vec::new(), Vec::new(), BTreeMap::new());
+    bare.hardware = Arc::new(Hardware { health: BTreeMap::new(), ..hardware() });
     bare.rejected_requests = ["role", "limit", "size", "timeout"].map(|reason| (reason, 0)).to_vec();
     (bare.collectors, bare.blocked_runs, bare.aborted_runs) = (Vec::new(), Vec::new(), Vec::new());
     (bare.suites, bare.results, bare.live) = (Vec::new(), Vec::new(), Vec::new());
@@ -588,6 +609,9 @@ fn the_documented_growth_is_that_of_the_table() {
         added(&bare, |now| now.servers.push(server("main"))),
         added(&bare, |now| now.suites.push(suite())),
         added(&bare, |now| now.results.push(case("oltp", Some("main"), LoadModel::Open))),
+        added(&bare, |now| now.scratch = full().scratch),
+        added(&bare, |now| now.ceilings.push(ceilings())),
+        added(&bare, |now| now.hardware = Arc::new(hardware())),
         added(&bare, |now| now.live = live()),
     ];
     let documented: Vec<usize> = document::GROWTH.iter().map(|(_, series)| *series).collect();

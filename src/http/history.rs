@@ -12,14 +12,18 @@ use tokio::sync::watch;
 use super::server::Shared;
 use super::services::Services;
 use super::start;
+use crate::analysis::{TargetCeilings, ceilings};
 use crate::config::Config;
 use crate::export::LastResult;
 use crate::record::{Outcome, Profile, RunId, RunRecord};
-use crate::run::{RunPlan, Runner};
+use crate::run::{RunPlan, Runner, scratch_bytes};
 use crate::store::{Reader, Store};
 
 /// A run that just ended should be on the disk within this time; if it is not, it is read after the next one.
 const FLUSH_LIMIT: Duration = Duration::from_secs(5);
+
+/// Results older than this say little about what a device can do now.
+const CEILINGS: Duration = Duration::from_secs(30 * 86_400);
 
 /// The past, as metrics and lists show it.
 #[derive(Debug, Default)]
@@ -32,6 +36,10 @@ pub(super) struct History {
     pub(super) last_successes: BTreeMap<String, Timestamp>,
     /// The last result of each case.
     pub(super) results: Vec<LastResult>,
+    /// Bytes that scratch servers hold.
+    pub(super) scratch: BTreeMap<String, u64>,
+    /// What the devices under targets gave at most.
+    pub(super) ceilings: Vec<TargetCeilings>,
     /// Guards that have something to do with a configured suite.
     pub(super) guards: BTreeSet<String>,
 }
@@ -78,6 +86,8 @@ fn read_now(store: &Store, runner: &Runner, config: &Config) -> Result<History> 
         last_runs,
         last_successes: successes.into_iter().filter_map(|run| Some((run.suite, run.end?))).collect(),
         results: results(&reader)?,
+        scratch: scratch_bytes(&config.targets, store.identity()),
+        ceilings: ceilings(&reader.results_of("fileio", Timestamp::now() - CEILINGS)?),
         guards: guards(runner, config),
     })
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::host::text;
+use super::smart::{self, Health};
 use crate::text::digest;
 
 /// Bits on a wire for each byte, with the code of SATA and of PCIe up to 5 GT/s.
@@ -21,6 +22,8 @@ const BITS_OF_130: f64 = 8.0 * 130.0 / 128.0;
 pub struct Hardware {
     /// Disks, mapped devices among them.
     pub disks: BTreeMap<String, DiskFacts>,
+    /// What disks say of their own health, where somebody leaves that for benchd to read.
+    pub health: BTreeMap<String, Health>,
     /// Network cards.
     pub cards: BTreeMap<String, CardFacts>,
     /// When they were read.
@@ -62,13 +65,14 @@ pub struct CardFacts {
 impl Hardware {
     /// Reads the facts of this host. The kernel may ask a driver for some of them, so it may take a while.
     pub fn read() -> Hardware {
-        Hardware::below(Path::new("/sys"))
+        Hardware { health: smart::health(), ..Hardware::below(Path::new("/sys")) }
     }
 
     fn below(sys: &Path) -> Hardware {
         let begun = Instant::now();
         Hardware {
             disks: each(&sys.join("class/block"), |folder| disk(sys, folder)),
+            health: BTreeMap::new(),
             cards: each(&sys.join("class/net"), card),
             read_at: Some(Timestamp::now()),
             took: begun.elapsed(),

@@ -12,3 +12,4 @@ pub use filesystems::{Filesystem, Filesystems};
 pub use hardware::{CardFacts, DiskFacts, Hardware};
 pub use host::{HostFacts, facts};
 pub use machine::machine_id;
+pub use smart::Health;

@@ -18,12 +18,30 @@ const REALLOCATED: u64 = 5;
 
 /// What a disk says of itself; `None` for what it does not say.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Health {
-    passed: Option<bool>,
+pub struct Health {
+    /// Whether its own assessment passed.
+    pub passed: Option<bool>,
     /// Percent of the rated endurance that is used.
-    wear: Option<u64>,
-    celsius: Option<i64>,
-    reallocated: Option<u64>,
+    pub wear: Option<u64>,
+    /// Its temperature.
+    pub celsius: Option<i64>,
+    /// Sectors that were replaced by spare ones.
+    pub reallocated: Option<u64>,
+}
+
+/// The health of each disk that tells it, by name.
+pub(super) fn health() -> BTreeMap<String, Health> {
+    health_of(Path::new(ANSWERS))
+}
+
+fn health_of(answers: &Path) -> BTreeMap<String, Health> {
+    let Ok(entries) = fs::read_dir(answers) else { return BTreeMap::new() };
+    let known = |path: &Path| Some((disk_of(path)?.to_owned(), health_in(path).ok()?));
+    entries.flatten().filter_map(|entry| known(&entry.path())).collect()
+}
+
+fn disk_of(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()?.strip_suffix(".json")
 }
 
 /// One fact a disk, `smart_sda`: its health, or why it is not known. One fact `smart` where nobody asks the disks.
@@ -37,9 +55,8 @@ fn facts_in(answers: &Path) -> BTreeMap<String, String> {
         return BTreeMap::from([("smart".to_owned(), why)]);
     };
     let fact = |path: &Path| {
-        let disk = path.file_name()?.to_str()?.strip_suffix(".json")?;
         Some((
-            format!("smart_{disk}"),
+            format!("smart_{}", disk_of(path)?),
             health_in(path).map_or_else(not_available, |health| health.to_string()),
         ))
     };
@@ -118,6 +135,18 @@ mod tests {
         let facts = facts_of(&[("sda.json", ata.to_string()), ("nvme0n1.json", nvme.to_string())]);
         assert_eq!(facts["smart_sda"], "passed, 4 % worn, 31 °C, 0 reallocated sectors");
         assert_eq!(facts["smart_nvme0n1"], "failed, 103 % worn, 52 °C");
+    }
+
+    #[test]
+    fn the_numbers_of_those_that_tell_are_known_by_disk() {
+        let answers = tempfile::tempdir().unwrap();
+        let tells = json!({"smart_status": {"passed": true}, "temperature": {"current": 31}}).to_string();
+        for (name, text) in [("sda.json", tells.as_str()), ("sdb.json", "{}"), ("notes.txt", "{}")] {
+            fs::write(answers.path().join(name), text).unwrap();
+        }
+        let sda = Health { passed: Some(true), celsius: Some(31), ..Health::default() };
+        assert_eq!(health_of(answers.path()), BTreeMap::from([("sda".to_owned(), sda)]));
+        assert!(health_of(Path::new("/nonexistent")).is_empty());
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! The questions to a server, over one connection.
 //!
 //! Four small statements a sample: the status variables, the process list's sums, the replication's state and, of
-//! MySQL, two of InnoDB's counters. Once a minute the variables. None of them locks a table or reads one; what the
-//! account may not see is left out, said once, and asked again a minute later.
+//! MySQL, two of InnoDB's counters. Once a minute the variables, and what lies there under benchd's names. None of them
+//! locks a table, or reads one but benchd's own marker; what the account may not see is left out, said once, and asked
+//! again a minute later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::about::About;
+use super::holdings::{Holdings, Owner};
 use super::sample::Channel;
 use super::status::{NAMES, Status};
 use crate::target::{self, Access, Client, ErrorClass, SqlError};
@@ -62,6 +64,9 @@ pub(super) struct Interview {
     denied: BTreeSet<Topic>,
     /// Whether a MariaDB shows all of its threads, once that was asked.
     sees_all: Option<bool>,
+    /// What lies there under benchd's names, and when that was asked.
+    holdings: Option<Holdings>,
+    surveyed: Option<Instant>,
     /// What may not be asked for, in words, until somebody says so.
     pub(super) complaints: BTreeMap<Topic, String>,
 }
@@ -81,8 +86,16 @@ impl Interview {
         let about = Arc::new(about(&mut client)?);
         tame(&mut client, &about)?;
         let told = Instant::now();
-        let (denied, complaints) = (BTreeSet::new(), BTreeMap::new());
-        Ok(Interview { client, about, told, denied, sees_all: None, complaints })
+        Ok(Interview {
+            client,
+            about,
+            told,
+            denied: BTreeSet::new(),
+            sees_all: None,
+            holdings: None,
+            surveyed: None,
+            complaints: BTreeMap::new(),
+        })
     }
 
     /// Whether anything more can be asked.
@@ -174,6 +187,16 @@ impl Interview {
         Some(rows.iter().map(channel).collect())
     }
 
+    /// What lies there under benchd's names: asked for once a minute, and not while a run may be changing it.
+    pub(super) fn holdings(&mut self, target: &str, owner: &Owner, in_use: bool) -> Option<Holdings> {
+        let due = self.surveyed.is_none_or(|at| at.elapsed() >= BELIEVED);
+        if due && !in_use {
+            self.surveyed = Some(Instant::now());
+            self.holdings = Holdings::of(&mut self.client, target, owner).ok();
+        }
+        self.holdings
+    }
+
     /// Asks by the first statement that the server knows; `None` when there is no answer.
     fn ask(&mut self, topic: Topic, statements: &[&str]) -> Option<Vec<Named>> {
         if self.denied.contains(&topic) {
@@ -216,6 +239,8 @@ fn tame(client: &mut Client, about: &About) -> Result<(), SqlError> {
         let _ = client.query("SET SESSION slow_query_log = 0");
     } else {
         client.query(&format!("SET SESSION max_execution_time = {}", limit.as_millis()))?;
+        // Sizes as they are and not as they were a day ago; old versions have no such choice.
+        let _ = client.query("SET SESSION information_schema_stats_expiry = 0");
     }
     Ok(())
 }

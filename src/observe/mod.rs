@@ -6,6 +6,7 @@
 
 mod about;
 mod columns;
+mod holdings;
 mod interview;
 mod rates;
 mod recent;
@@ -21,10 +22,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use uuid::Uuid;
 
 pub use about::About;
 pub use columns::columns;
+pub use holdings::{Holdings, Owner};
 pub use rates::ServerRates;
 #[cfg(test)]
 pub(crate) use sample::sample_of;
@@ -45,7 +46,7 @@ pub struct Settings {
     /// How such a server is reached. It may read files, and is called for every connection.
     pub access: fn(&str, &ServerTarget) -> anyhow::Result<Access>,
     /// Who asks.
-    pub daemon: Uuid,
+    pub owner: Owner,
     /// Where the kernel's `sys` file system is; another place in tests.
     pub sys: PathBuf,
     /// Time between two questions while no run uses the server.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::about::About;
+use super::holdings::Holdings;
 use super::status::Status;
 use super::unit::UnitUse;
 use crate::config::Role;
@@ -34,6 +35,8 @@ pub struct ServerSample {
     pub role: Option<Role>,
     /// What its processes use, if it runs on this host in a unit of its own.
     pub unit: Option<UnitUse>,
+    /// What lies there under benchd's names.
+    pub holdings: Option<Holdings>,
 }
 
 /// One source that a server replicates from.
@@ -94,6 +97,7 @@ pub(crate) fn sample_of(seconds: u64, status: Status) -> ServerSample {
         channels: Some(Vec::new()),
         role: None,
         unit: None,
+        holdings: None,
     }
 }
 

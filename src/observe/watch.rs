@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use jiff::Timestamp;
-use uuid::Uuid;
 
+use super::holdings::Owner;
 use super::interview::{ANSWER_LIMIT, Interview, Topic};
 use super::recent::Recent;
 use super::sample::ServerSample;
@@ -84,7 +84,7 @@ impl Watch {
             name: name.to_owned(),
             target: target.clone(),
             access: settings.access,
-            daemon: settings.daemon,
+            owner: settings.owner.clone(),
             sys: settings.sys.clone(),
             interval: settings.interval.duration(),
             state: Arc::clone(&state),
@@ -152,7 +152,7 @@ struct Asker {
     name: String,
     target: ServerTarget,
     access: fn(&str, &ServerTarget) -> anyhow::Result<Access>,
-    daemon: Uuid,
+    owner: Owner,
     sys: PathBuf,
     interval: Duration,
     state: Arc<Mutex<State>>,
@@ -226,7 +226,7 @@ impl Asker {
             Some(interview) => self.interview.insert(interview),
             None => {
                 let access = (self.access)(&self.name, &self.target)?;
-                self.interview.insert(Interview::begin(Access { daemon: Some(self.daemon), ..access })?)
+                self.interview.insert(Interview::begin(Access { daemon: Some(self.owner.daemon.uuid), ..access })?)
             }
         };
         let mut status = interview.status()?;
@@ -246,6 +246,7 @@ impl Asker {
             channels,
             role: None,
             unit: None,
+            holdings: interview.holdings(&self.name, &self.owner, self.closely > 0),
         };
         if interview.is_local() {
             let unit = unit::find(&self.sys, &sample.about.pid_file);

@@ -44,7 +44,7 @@ pub use queue::{
     Accepted, ActiveRun, CancelError, Counters, Follow, QueuedRun, Refused, Start, SuiteCounters,
 };
 pub(crate) use reach::server_access;
-pub use recover::LeftOver;
+pub use recover::{LeftOver, scratch_bytes};
 pub use runner::{Runner, RunnerParts};
 pub(crate) use targets::LEDGER as SCHEMAS;
 pub use words::{line, progress};

@@ -34,6 +34,17 @@ words! {
     }
 }
 
+/// Bytes that scratch servers of this daemon hold in their directories, by target; of those that hold any.
+pub fn scratch_bytes(targets: &BTreeMap<String, Target>, daemon: Uuid) -> BTreeMap<String, u64> {
+    let homes = |target: &Target| target::scratch_homes(&target.scratch()?.directory, daemon).ok();
+    let mut found = BTreeMap::new();
+    for (name, target) in targets {
+        let own = homes(target).into_iter().flatten().filter(|home| home.target == *name && home.bytes > 0);
+        found.extend(own.map(|home| (home.target, home.bytes)));
+    }
+    found
+}
+
 /// How often a process that does not end is looked at.
 const LOOK: Span = Span::from_secs(1);
 

@@ -321,6 +321,16 @@ impl Reader {
         .context("read the last result of each case")
     }
 
+    /// The finished cases of a workload since an instant, oldest first, without intervals and histograms.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn results_of(&self, workload: &str, since: Timestamp) -> anyhow::Result<Vec<CaseRecord>> {
+        let sql = "SELECT data FROM record WHERE start_ns >= ?2 AND workload = ?1 AND outcome = 'finished' \
+                   AND per_second IS NOT NULL ORDER BY start_ns";
+        self.all(sql, params![workload, nanoseconds(since)]).context("read the results of a workload")
+    }
+
     /// How many runs are stored, by suite, trigger and outcome.
     ///
     /// # Errors

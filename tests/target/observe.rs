@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use benchd::config::{Endpoint, ServerTarget};
 use benchd::export::{Format, Snapshot, render};
-use benchd::observe::{Observer, ServerRates, ServerSample, Settings};
-use benchd::target::{Access, Client};
+use benchd::observe::{Holdings, Observer, Owner, ServerRates, ServerSample, Settings};
+use benchd::target::{Access, Client, DaemonIdentity, PreparedTarget};
 use benchd::units::Span;
 use jiff::Timestamp;
 
@@ -51,6 +51,11 @@ fn access(_: &str, target: &ServerTarget) -> anyhow::Result<Access> {
 
 /// Asks a server as an account, twenty times a second.
 fn observe(server: &Server, account: &str) -> Observer {
+    let daemon = DaemonIdentity { uuid: uuid::Uuid::new_v4(), host: "db1".to_owned() };
+    observe_for(server, account, Owner { daemon, ledger: "/nonexistent/scratch.json".into() })
+}
+
+fn observe_for(server: &Server, account: &str, owner: Owner) -> Observer {
     let target = ServerTarget {
         user: Some(account.to_owned()),
         ..ServerTarget::new(Endpoint::Socket { socket: server.socket() })
@@ -58,7 +63,7 @@ fn observe(server: &Server, account: &str) -> Observer {
     Observer::start(&Settings {
         targets: BTreeMap::from([("main".to_owned(), target)]),
         access,
-        daemon: uuid::Uuid::new_v4(),
+        owner,
         sys: "/nonexistent".into(),
         interval: Span::from_millis(50),
         peak_windows: vec![Span::from_secs(600)],
@@ -441,6 +446,41 @@ fn a_delay_that_was_asked_for_is_not_counted_as_lag() {
         until("behind", || behind(&mut root).filter(|seconds| *seconds >= 1));
         let sample = next(&observer);
         assert_eq!((sample.replicates(), sample.lag()), (Some(true), Some(0)), "{flavour:?}");
+        observer.stop(PATIENCE);
+    }
+}
+
+#[test]
+fn what_benchd_made_on_a_server_is_told_from_what_only_bears_its_name() {
+    for flavour in Flavour::present() {
+        let server = Server::start(flavour, &[]);
+        let directory = crate::common::directory();
+        let daemon = DaemonIdentity { uuid: uuid::Uuid::new_v4(), host: "db1".to_owned() };
+        let owner = Owner { daemon: daemon.clone(), ledger: directory.path().join("scratch.json") };
+        let holdings = || {
+            let observer = observe_for(&server, "root", owner.clone());
+            let sample = next(&observer);
+            let found = metrics(&observer);
+            observer.stop(PATIENCE);
+            assert_eq!(found[&series("uptime_seconds")], sample.status.uptime.unwrap() as f64);
+            sample.holdings
+        };
+        assert_eq!(holdings(), Some(Holdings { own: None, foreign: 0 }), "{flavour:?}");
+        let mut client = Client::connect(&server.root()).unwrap();
+        let mut prepared = PreparedTarget::claim(&mut client, "main", &daemon, &owner.ledger).unwrap();
+        let create = "CREATE TABLE {} (id INT PRIMARY KEY, c CHAR(200)) ENGINE=InnoDB";
+        let name = prepared.schema.name().to_owned();
+        prepared.schema.create_table(&mut client, "t1", &create.replace("{}", &format!("{name}.t1"))).unwrap();
+        server.setup(&["CREATE DATABASE benchd_scratch_00000000"]);
+        let found = holdings().unwrap();
+        assert!(found.own.is_some_and(|bytes| bytes >= 16_384) && found.foreign == 1, "{flavour:?} {found:?}");
+        // Another daemon takes both for foreign.
+        let other = Owner {
+            daemon: DaemonIdentity { uuid: uuid::Uuid::new_v4(), host: "db2".to_owned() },
+            ledger: directory.path().join("other.json"),
+        };
+        let observer = observe_for(&server, "root", other);
+        assert_eq!(next(&observer).holdings, Some(Holdings { own: None, foreign: 2 }), "{flavour:?}");
         observer.stop(PATIENCE);
     }
 }

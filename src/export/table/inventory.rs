@@ -1,8 +1,8 @@
 //! Facts of the host, and space on its filesystems.
 
-use super::super::family::{BYTES, FACTS, Family, NUMBER, Points};
+use super::super::family::{BYTES, CELSIUS, FACTS, Family, NUMBER, Points, RATIO};
 use super::super::snapshot::Snapshot;
-use crate::inventory::{CardFacts, DiskFacts, Filesystem};
+use crate::inventory::{CardFacts, DiskFacts, Filesystem, Health};
 
 /// Facts of the host that are labels of `benchd_host_info`.
 const HOST: &[&str] =
@@ -18,6 +18,23 @@ macro_rules! filesystem {
             concat!($help, " Only filesystems that hold data of a target, the store or /."),
             ("statvfs in a thread of its own, cached", "mount hung (last value for 2 min, then absent)"),
             |now, out| filesystems(now, out, $value),
+        )
+    };
+}
+
+/// What a disk says of itself, likewise.
+macro_rules! health {
+    ($name:literal, $kind:ident, $help:literal, $value:expr) => {
+        Family::new(
+            concat!("benchd_host_disk_", $name),
+            $kind,
+            &["device"],
+            $help,
+            (
+                "answers of smartctl in /run/benchd-smart",
+                "nobody leaves answers there, or not available behind this controller",
+            ),
+            |now, out| health(now, out, $value),
         )
     };
 }
@@ -81,6 +98,18 @@ pub(super) const FAMILIES: &[Family] = &[
         ("/sys/class/ata_link; NVMe: PCI link", "virtual disk, or not visible behind this controller"),
         |now, out| disks(now).for_each(|(device, disk)| out.add_known(&[device], disk.link_speed_maximum)),
     ),
+    health!("healthy", NUMBER, "1 when SMART's overall assessment passed.", |health| {
+        health.passed.map(|passed| f64::from(u8::from(passed)))
+    }),
+    health!("wear_ratio", RATIO, "Used share of the rated endurance.", |health| {
+        health.wear.map(|percent| percent as f64 / 100.0)
+    }),
+    health!("temperature_celsius", CELSIUS, "Temperature.", |health| {
+        health.celsius.map(|degrees| degrees as f64)
+    }),
+    health!("reallocated_sectors", NUMBER, "Reallocated sectors.", |health| {
+        health.reallocated.map(|sectors| sectors as f64)
+    }),
     filesystem!("size_bytes", BYTES, "Size.", |fs| Some(fs.size.get())),
     filesystem!("free_bytes", BYTES, "Free, reserved blocks included.", |fs| Some(fs.free.get())),
     filesystem!("avail_bytes", BYTES, "Free for ordinary users.", |fs| Some(fs.available.get())),
@@ -106,6 +135,12 @@ fn disk_facts(device: &str, disk: &DiskFacts, out: &mut Points) {
 /// A label is left out where its value is not known.
 fn known(value: &Option<String>) -> &str {
     value.as_deref().unwrap_or_default()
+}
+
+fn health(now: &Snapshot, out: &mut Points, value: fn(&Health) -> Option<f64>) {
+    for (disk, health) in &now.hardware.health {
+        out.add_known(&[disk], value(health));
+    }
 }
 
 fn filesystems(now: &Snapshot, out: &mut Points, value: fn(&Filesystem) -> Option<u64>) {

@@ -1,5 +1,6 @@
 //! The table of metrics, in sections of one file each.
 
+mod ceilings;
 mod database;
 mod host;
 mod host_devices;
@@ -42,6 +43,11 @@ pub const SECTIONS: &[Section] = &[
         title: "Last result of each case",
         about: "Values survive a restart. They change once per run: use them as they are or with last_over_time, never with rate().",
         families: results::FAMILIES,
+    },
+    Section {
+        title: "Ceilings",
+        about: "What the devices under targets can do at least: the most that a load of fileio got of them.",
+        families: ceilings::FAMILIES,
     },
     Section {
         title: "Live, while a case runs",

@@ -1,8 +1,9 @@
 //! What runs when, what ran last, and what guards did.
 
-use super::super::family::{COUNT, FACTS, Family, NUMBER, Points, SECONDS, TIME};
+use super::super::family::{BYTES, COUNT, FACTS, Family, NUMBER, Points, SECONDS, TIME};
 use super::super::snapshot::{Snapshot, SuiteStatus};
 use super::{flag, unix_seconds};
+use crate::observe::Holdings;
 use crate::record::{Outcome, RunRecord, Trigger};
 use crate::run::LeftOver;
 
@@ -173,6 +174,25 @@ pub(super) const SAFETY: &[Family] = &[
         |now, out| now.aborted_runs.iter().for_each(|(guard, count)| out.add(&[guard], *count as f64)),
     ),
     Family::new(
+        "benchd_scratch_bytes",
+        BYTES,
+        &["target"],
+        "Size of what benchd owns on the target: scratch schema or scratch server.",
+        ("information_schema, data directory", "nothing owned"),
+        |now, out| {
+            now.scratch.iter().for_each(|(target, bytes)| out.add(&[target], *bytes as f64));
+            holdings(now, out, |found| found.own);
+        },
+    ),
+    Family::new(
+        "benchd_foreign_scratch",
+        NUMBER,
+        &["target"],
+        "Objects under benchd's names that this daemon did not create (clone, restore, other daemon): left untouched.",
+        ("ownership check, each minute", "target not a server; server down"),
+        |now, out| holdings(now, out, |found| Some(found.foreign)),
+    ),
+    Family::new(
         "benchd_recovered_leftovers_total",
         COUNT,
         &["kind"],
@@ -185,6 +205,13 @@ pub(super) const SAFETY: &[Family] = &[
         },
     ),
 ];
+
+fn holdings(now: &Snapshot, out: &mut Points, value: fn(&Holdings) -> Option<u64>) {
+    for server in &now.servers {
+        let found = server.sample.as_ref().and_then(|sample| sample.holdings.as_ref());
+        out.add_known(&[&server.target], found.and_then(value).map(|number| number as f64));
+    }
+}
 
 fn suites(now: &Snapshot, out: &mut Points, value: fn(&SuiteStatus) -> Option<f64>) {
     now.suites.iter().for_each(|suite| out.add_known(&[&suite.name], value(suite)));
