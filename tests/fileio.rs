@@ -269,6 +269,39 @@ fn a_ceiling_is_what_only_the_device_can_have_answered() {
     );
 }
 
+#[test]
+fn what_a_device_gave_at_most_is_a_metric_of_its_target() {
+    let disk = on_disk();
+    let place = Place::new(&format!(
+        r#"
+[target.files]
+path = "{}/files"
+[suite.disk]
+profile = "lab"
+[[suite.disk.benchmark]]
+workload = "fileio"
+target = "files"
+pattern = "rndwr"
+fsync_every = 1
+files = 1
+total = "1MiB"
+warm_up = "0s"
+time = "300ms"
+"#,
+        disk.path().display()
+    ));
+    let daemon = place.serve();
+    daemon.follow(&daemon.trigger(r#"{"suite":"disk"}"#));
+    let rate =
+        daemon.metric_to_come("benchd_ceiling_operations_per_second{target=\"files\",operation=\"fsync\"}");
+    let synced =
+        "benchd_last_fsyncs_per_second{suite=\"disk\",case=\"fileio\",workload=\"fileio\",target=\"files\"}";
+    assert!(rate > 0.0 && (rate / daemon.metric_to_come(synced) - 1.0).abs() < 0.01, "{rate}");
+    let bytes = "benchd_ceiling_bytes_per_second{target=\"files\",operation=\"fsync\"}";
+    assert_eq!(daemon.metric(bytes), None, "a sync moves none");
+    assert!(daemon.metric("benchd_ceiling_timestamp_seconds{target=\"files\"}") > Some(1.7e9));
+}
+
 /// Runs the program as another program starts it.
 fn started_by(words: &[&str], place: &Place, arguments: &[&str]) -> Output {
     let program = place.command(arguments);

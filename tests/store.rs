@@ -12,9 +12,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use benchd::analysis::ceilings;
 use benchd::record::{
-    CaseRecord, CaseResult, EncodedHistogram, Errors, Failure, Generator, Interval, Load, LoadModel, Outcome,
-    Percentiles, Profile, RunId, RunRecord, SCHEMA, Stage, Statements, Steady, Trigger, new_histogram,
+    CaseRecord, CaseResult, Ceiling, EncodedHistogram, Errors, Failure, Generator, Interval, Load, LoadModel,
+    Outcome, Percentiles, Profile, RunId, RunRecord, SCHEMA, Stage, Statements, Steady, Trigger,
+    new_histogram,
 };
 use benchd::store::{Column, FindError, Limits, OpenError, RunFilter, Store};
 use benchd::units::{Bytes, Span};
@@ -276,9 +278,11 @@ impl Place {
 
 #[test]
 fn the_ceilings_of_a_target_are_the_most_of_its_results_since_an_instant() {
-    let (_directory, store) = open();
+    let place = Place::new();
+    let store = place.open();
     let run = store_run(&store, "host", days_ago(60), Outcome::Finished);
-    let ceiling = |operations_per_second, bytes_per_second| Ceiling { operations_per_second, bytes_per_second };
+    let ceiling =
+        |operations_per_second, bytes_per_second| Ceiling { operations_per_second, bytes_per_second };
     for (index, (days, target, workload, read)) in [
         (50, "ssd", "fileio", ceiling(900.0, Some(9.0))),
         (20, "ssd", "fileio", ceiling(500.0, Some(2.0))),

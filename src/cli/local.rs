@@ -1,6 +1,7 @@
 //! A run in this process, when no daemon serves this host: the same queue, worker and store.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 
@@ -29,9 +30,9 @@ fn writable(path: &Path) -> bool {
 pub(crate) fn runner(config: &Config) -> Result<Runner> {
     let path = store_path(config)?;
     let store = daemon::open_store(&path, config)?;
-    let facts = HostFacts::read();
-    let observer = daemon::start_observer(config, daemon::owner(&path, &store, &facts))?;
-    Ok(daemon::runner(&path, store, daemon::start_sampler(config)?, observer, &facts))
+    // Whoever runs one workload did not ask for connections to every server of the configuration.
+    let observer = Arc::default();
+    Ok(daemon::runner(&path, store, daemon::start_sampler(config)?, observer, &HostFacts::read()))
 }
 
 /// Path of a store that a user without a daemon writes.

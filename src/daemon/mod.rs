@@ -36,7 +36,8 @@ use scheduler::Scheduler;
 
 pub(crate) use configuration::cpus;
 pub use configuration::load;
-pub(crate) use parts::{open_store, owner, runner, start_observer, start_sampler};
+pub(crate) use parts::{open_store, runner, start_sampler};
+use parts::{owner, start_observer};
 pub use scheduler::check_schedules;
 pub(crate) use settings::state_directory;
 pub use signals::{EndSignal, end_signal};

@@ -41,12 +41,12 @@ pub(crate) fn start_sampler(config: &Config) -> Result<Arc<Sampler>> {
 ///
 /// # Errors
 /// When the system does not allow it.
-pub(crate) fn start_observer(config: &Config, owner: Owner) -> Result<Arc<Observer>> {
+pub(super) fn start_observer(config: &Config, owner: Owner) -> Result<Arc<Observer>> {
     Observer::start(&observer_settings(config, owner)).map(Arc::new)
 }
 
 /// Who this benchd is on servers, and where the proof of what it made on them is.
-pub(crate) fn owner(path: &Path, store: &Store, facts: &HostFacts) -> Owner {
+pub(super) fn owner(path: &Path, store: &Store, facts: &HostFacts) -> Owner {
     let daemon = DaemonIdentity { uuid: store.identity(), host: facts.name() };
     Owner { daemon, ledger: state_directory(path).join(SCHEMAS) }
 }

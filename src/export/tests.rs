@@ -353,8 +353,7 @@ fn hardware() -> Hardware {
         link_speed: Some(3e8),
         link_speed_maximum: Some(6e8),
     };
-    let health =
-        Health { passed: Some(true), wear: Some(4), celsius: Some(31), reallocated: Some(0) };
+    let health = Health { passed: Some(true), wear: Some(4), celsius: Some(31), reallocated: Some(0) };
     let card = CardFacts { driver: known("ixgbe"), duplex: known("full") };
     Hardware {
         disks: BTreeMap::from([("sda".to_owned(), disk)]),

@@ -142,7 +142,12 @@ async fn snapshot(shared: &Shared, patience: Duration) -> Snapshot {
         queue_length: services.runner.queue_length(),
         results: results(&config, &history),
         scratch: history.scratch.clone(),
-        ceilings: history.ceilings.iter().filter(|one| config.targets.contains_key(&one.target)).cloned().collect(),
+        ceilings: history
+            .ceilings
+            .iter()
+            .filter(|one| config.targets.contains_key(&one.target))
+            .cloned()
+            .collect(),
         live: measured(&live),
         load_cpu_seconds: live.cpu_seconds(),
         host: Some(host),

@@ -226,7 +226,8 @@ impl Asker {
             Some(interview) => self.interview.insert(interview),
             None => {
                 let access = (self.access)(&self.name, &self.target)?;
-                self.interview.insert(Interview::begin(Access { daemon: Some(self.owner.daemon.uuid), ..access })?)
+                self.interview
+                    .insert(Interview::begin(Access { daemon: Some(self.owner.daemon.uuid), ..access })?)
             }
         };
         let mut status = interview.status()?;

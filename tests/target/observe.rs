@@ -468,12 +468,14 @@ fn what_benchd_made_on_a_server_is_told_from_what_only_bears_its_name() {
         assert_eq!(holdings(), Some(Holdings { own: None, foreign: 0 }), "{flavour:?}");
         let mut client = Client::connect(&server.root()).unwrap();
         let mut prepared = PreparedTarget::claim(&mut client, "main", &daemon, &owner.ledger).unwrap();
-        let create = "CREATE TABLE {} (id INT PRIMARY KEY, c CHAR(200)) ENGINE=InnoDB";
-        let name = prepared.schema.name().to_owned();
-        prepared.schema.create_table(&mut client, "t1", &create.replace("{}", &format!("{name}.t1"))).unwrap();
+        let columns = "(id INT PRIMARY KEY, c CHAR(200)) ENGINE=InnoDB";
+        prepared.schema.create_table(&mut client, "t1", columns).unwrap();
         server.setup(&["CREATE DATABASE benchd_scratch_00000000"]);
         let found = holdings().unwrap();
-        assert!(found.own.is_some_and(|bytes| bytes >= 16_384) && found.foreign == 1, "{flavour:?} {found:?}");
+        assert!(
+            found.own.is_some_and(|bytes| bytes >= 16_384) && found.foreign == 1,
+            "{flavour:?} {found:?}"
+        );
         // Another daemon takes both for foreign.
         let other = Owner {
             daemon: DaemonIdentity { uuid: uuid::Uuid::new_v4(), host: "db2".to_owned() },
