@@ -42,7 +42,7 @@ const LAYERS: &[(&str, &str)] = &[
     ),
     (
         "daemon",
-        "config exit export http inventory journal observe record run sample schedule store units workloads",
+        "config exit export http inventory journal observe record run sample schedule store target units workloads",
     ),
     (
         "cli",
