@@ -288,7 +288,7 @@ impl Daemon {
     }
 }
 
-/// Tells the service manager; there may be none.
+/// Says what an earlier process left without an end.
 fn tell_of_recovered(store: &Store) {
     match store.recovered() {
         0 => {}
