@@ -1,6 +1,7 @@
 //! A process told from every other that had, or will have, the same id.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -92,6 +93,17 @@ impl ProcessId {
         }
     }
 
+    /// Kills what is left of this same program in the group of this process, which led it and is gone. A child that was
+    /// forked and has not become the program it was forked for bears nothing else yet by which it could be known.
+    pub(crate) fn kill_own_in_group(&self) {
+        let id_has_another = start_ticks(self.pid).is_some_and(|ticks| ticks != self.start_ticks);
+        let (Some(own), false) = (program(std::process::id()), self.boot != boot() || id_has_another) else {
+            return;
+        };
+        let in_group = |pid: &u32| group(*pid) == Some(self.pid) && program(*pid).as_ref() == Some(&own);
+        all().into_iter().filter(in_group).filter_map(ProcessId::of).for_each(|process| process.kill());
+    }
+
     /// Waits until the process is gone.
     pub(crate) fn wait_until_gone(&self, limit: Span) -> Waited<()> {
         wait_for(limit, &|| false, || (!self.is_there()).then_some(()))
@@ -139,15 +151,31 @@ pub(crate) fn all() -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
+/// The file of the program that a process runs, also when it was replaced since; `None` when that cannot be seen.
+fn program(pid: u32) -> Option<PathBuf> {
+    let path = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    let replaced = path.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
+    Some(replaced.unwrap_or(path))
+}
+
+/// Field 5 of `/proc/PID/stat` (proc(5)): the process group.
+fn group(pid: u32) -> Option<u32> {
+    field(pid, 5)?.parse().ok()
+}
+
 /// Field 22 of `/proc/PID/stat` (proc(5)); `None` for a process that is gone or only waits to be collected.
 fn start_ticks(pid: u32) -> Option<u64> {
+    field(pid, 22)?.parse().ok()
+}
+
+/// A field of `/proc/PID/stat` after the second, counted from one; `None` for a process that is gone or only waits to be
+/// collected.
+fn field(pid: u32, number: usize) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field is the name in parentheses and may hold anything; the third is the state.
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
-    if fields.next()? == "Z" {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let field = fields.get(number.checked_sub(3)?)?;
+    (fields.first() != Some(&"Z")).then(|| (*field).to_owned())
 }
 
 /// The kernel's name for this boot.

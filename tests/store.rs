@@ -402,8 +402,9 @@ fn files_are_for_the_user_and_group_alone() {
     let store = place.open();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(place.path.parent().unwrap()) & !0o750, 0);
-    for suffix in ["", "-wal", "-shm", ".lock"] {
-        let file = PathBuf::from(format!("{}{suffix}", place.path.display()));
+    let beside =
+        ["", "-wal", "-shm"].map(|suffix| PathBuf::from(format!("{}{suffix}", place.path.display())));
+    for file in beside.into_iter().chain([place.path.with_file_name("benchd.lock")]) {
         assert_eq!(mode(&file) & !0o640, 0, "{}", file.display());
     }
     drop(store);
@@ -423,6 +424,9 @@ fn a_second_open_names_the_process_that_has_the_store() {
     let link = place.path.with_file_name("link.db");
     std::os::unix::fs::symlink(&place.path, &link).unwrap();
     assert!(matches!(Store::open(&link, KEEP_ALL).unwrap_err(), OpenError::Locked { .. }));
+    // Workers and schemas are remembered by directory.
+    let other = place.path.with_file_name("other.db");
+    assert!(matches!(Store::open(&other, KEEP_ALL).unwrap_err(), OpenError::Locked { .. }));
     let clone = store.clone();
     drop(store);
     assert!(matches!(place.refusal(), OpenError::Locked { .. }), "a clone still has it");

@@ -124,6 +124,9 @@ impl Ground {
             log::warn!("process {pid} of run {run} outlived the one that started it; it was ended");
             found.push(LeftOver::Worker);
         }
+        if part == Part::Worker {
+            entry.process.kill_own_in_group();
+        }
         if let Err(error) = ledger::forget(&self.state, part) {
             log::error!("{error:#}");
         }

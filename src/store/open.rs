@@ -31,10 +31,10 @@ pub(super) const BUSY: Duration = Duration::from_secs(1);
 /// Why a store was not opened. The file is left as it is.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process has it.
+    /// Another process has its directory.
     #[error(
-        "the store {path} was not opened: {} has it. Only one process may have a store: stop that one, or give \
-         this one another file (store.path)",
+        "the store {path} was not opened: {} has its directory. One directory is for one benchd: stop that one, or \
+         give this one a store in another directory (store.path)",
         holder(*.pid)
     )]
     Locked {
@@ -200,9 +200,14 @@ fn number(header: &[u8], at: usize) -> u32 {
     header[at..at + 4].iter().fold(0, |value, byte| value << 8 | u32::from(*byte))
 }
 
-/// Takes the lock that makes this process the store's only one; the kernel gives it back when the process ends.
+/// The file in the store's directory whose lock makes one process the only one there.
+const LOCK: &str = "benchd.lock";
+
+/// Takes the lock that makes this process the only one in the store's directory: what is remembered beside the store of
+/// workers, schemas and scratch servers belongs to one benchd, whatever its store is called. The kernel gives it back
+/// when the process ends.
 fn take_lock(path: &Path) -> Result<File, OpenError> {
-    let beside = beside(path, ".lock");
+    let beside = path.with_file_name(LOCK);
     let failed = |error: &io::Error| OpenError::io("lock it", &beside, error);
     let mut file = OpenOptions::new()
         .read(true)

@@ -17,6 +17,11 @@ use crate::units::Span;
 
 /// The longest a server may take to stop by itself: it writes what its buffers hold.
 pub(crate) const STOP_LIMIT: Span = Span::from_secs(60);
+/// The longest that becoming another program is waited for.
+const LONGEST_BECOMING: Span = Span::from_secs(1);
+/// How often processes to be ended are looked for: what was ended may have started another just before.
+const MOST_SEARCHES: u32 = 3;
+
 /// The unprivileged account servers run as when benchd is root.
 #[derive(Debug, Clone)]
 pub(crate) struct Account {
@@ -153,13 +158,35 @@ impl Remembered {
     }
 }
 
-/// Ends every process that was started for the scratch server in a directory. Returns whether there was one.
+/// Ends every process that was started for the scratch server in a directory, and what these start meanwhile. Returns
+/// whether there was one.
 pub(crate) fn end_marked(home: &Path, limit: Span) -> bool {
     let mark = [MARK.as_bytes(), b"=", home.as_os_str().as_bytes()].concat();
-    let marked = |process: &ProcessId| holds(process.pid(), "environ", &mark);
-    let found: Vec<ProcessId> = process::all().into_iter().filter_map(ProcessId::of).filter(marked).collect();
-    found.iter().for_each(|process| end_other(process, limit));
-    !found.is_empty()
+    let mut any = false;
+    for _ in 0..MOST_SEARCHES {
+        let found = marked(&mark);
+        if found.is_empty() {
+            break;
+        }
+        found.iter().for_each(|process| end_other(process, limit));
+        any = true;
+    }
+    any
+}
+
+/// The processes in whose environment this text is.
+fn marked(text: &[u8]) -> Vec<ProcessId> {
+    let all_are_clear = || !process::all().into_iter().any(becomes_a_program);
+    wait_for(LONGEST_BECOMING, &|| false, || all_are_clear().then_some(()));
+    let marked = |process: &ProcessId| holds(process.pid(), "environ", text);
+    process::all().into_iter().filter_map(ProcessId::of).filter(marked).collect()
+}
+
+/// Whether a process is in the middle of execve(2): it shows the file of a program, and no arguments and no environment
+/// by which it could be known.
+fn becomes_a_program(pid: u32) -> bool {
+    let empty = |file: &str| fs::read(format!("/proc/{pid}/{file}")).is_ok_and(|text| text.is_empty());
+    empty("cmdline") && empty("environ") && fs::read_link(format!("/proc/{pid}/exe")).is_ok()
 }
 
 /// Ends a process that is no child of this one: asks first, then forces. One on its way out has no command line any
