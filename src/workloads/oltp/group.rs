@@ -1,6 +1,7 @@
 //! The kinds of statements of the oltp workloads, and their texts as each generation of sysbench sends them.
 
-use super::options::{Only, Options};
+use super::keys::Only;
+use super::options::Options;
 use crate::workloads::sql::shape::Shape;
 use crate::workloads::sql::statements::Statement;
 
@@ -217,7 +218,7 @@ fn list(part: &str, times: u32, between: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workloads::oltp::options::Reads;
+    use crate::workloads::oltp::keys::Reads;
 
     const ALL: [Group; 15] = [
         Group::PointSelects,

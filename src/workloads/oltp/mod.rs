@@ -9,6 +9,7 @@ mod client;
 mod draws;
 mod group;
 mod habits;
+mod keys;
 mod kinds;
 mod options;
 mod options_04;

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::options::{Options, Reads, Section, Writes};
+use super::keys::{Reads, Writes};
+use super::options::{Options, Section};
 use crate::config::ParameterError;
 use crate::units::Span;
 use crate::workloads::sql::ids::{IdOptions, RandType};

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use super::*;
 use crate::driver::random::{Distribution, Ids};
 use crate::workloads::oltp::draws::{Place, Seeds};
-use crate::workloads::oltp::options::{Bracket as Keys, Reads};
+use crate::workloads::oltp::keys::{Bracket as Keys, Reads};
 use crate::workloads::sql::schema::Tables;
 
 /// The text of a statement, and its values.
