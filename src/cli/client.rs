@@ -1,6 +1,8 @@
-//! Speaks to the daemon over its unix socket: one connection a request, JSON both ways.
+//! Speaks to the daemon over its unix socket, or by HTTPS to that of another host: one connection a request, JSON both
+//! ways.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
@@ -11,9 +13,12 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
+use super::Common;
+use super::remote::Remote;
 use crate::exit::{Ended, Exit};
 use crate::record::Event;
 
@@ -25,7 +30,7 @@ const WAITING_EVENTS: usize = 256;
 /// The daemon, as a command sees it.
 #[derive(Debug, Clone)]
 pub(crate) struct Daemon {
-    socket: PathBuf,
+    place: Place,
 }
 
 /// An answer of the daemon.
@@ -43,15 +48,26 @@ struct Problem {
     advice: String,
 }
 
+/// Where a daemon is reached.
+#[derive(Debug, Clone)]
+enum Place {
+    Socket(PathBuf),
+    Remote(Arc<Remote>),
+}
+
 impl Daemon {
-    /// The daemon behind a socket, when one answers there.
+    /// The daemon that the options name, when one answers there: `--url`, else the socket.
     ///
     /// # Errors
-    /// When there is a daemon and this user may not open its socket.
-    pub(crate) async fn find(socket: Option<&Path>) -> Result<Option<Daemon>> {
-        let Some(socket) = socket else { return Ok(None) };
-        match UnixStream::connect(socket).await {
-            Ok(_) => Ok(Some(Daemon { socket: socket.to_owned() })),
+    /// When there is a daemon and this user may not open its socket; when none answers behind a URL.
+    pub(crate) async fn find(common: &Common) -> Result<Option<Daemon>> {
+        if let Some(remote) = Remote::of(common)? {
+            remote.connect().await?;
+            return Ok(Some(Daemon { place: Place::Remote(Arc::new(remote)) }));
+        }
+        let Some(socket) = common.socket() else { return Ok(None) };
+        match UnixStream::connect(&socket).await {
+            Ok(_) => Ok(Some(Daemon { place: Place::Socket(socket) })),
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Err(Ended::because(
                 Exit::Forbidden,
                 format!(
@@ -63,13 +79,13 @@ impl Daemon {
         }
     }
 
-    /// The daemon behind a socket.
+    /// The daemon that the options name.
     ///
     /// # Errors
     /// When none answers there.
-    pub(crate) async fn need(socket: Option<&Path>) -> Result<Daemon> {
-        let place = socket.map_or_else(|| "no socket".to_owned(), |socket| socket.display().to_string());
-        Daemon::find(socket).await?.ok_or_else(|| {
+    pub(crate) async fn need(common: &Common) -> Result<Daemon> {
+        Daemon::find(common).await?.ok_or_else(|| {
+            let place = common.socket().map_or_else(|| "no socket".to_owned(), |socket| socket.display().to_string());
             Ended::because(
                 Exit::Unreachable,
                 format!("the daemon does not answer on {place}: start it with `benchd serve` or `systemctl start benchd`, or name its socket with --socket"),
@@ -110,17 +126,25 @@ impl Daemon {
     }
 
     async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Response<Incoming>> {
-        let stream = UnixStream::connect(&self.socket)
-            .await
-            .with_context(|| format!("connect to the daemon on {}", self.socket.display()))?;
-        let (mut sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.context("greet the daemon")?;
-        tokio::spawn(async move {
-            // What goes wrong on the connection shows in the request that waits for it.
-            let _ = connection.await;
-        });
+        let mut sender = match &self.place {
+            Place::Socket(path) => {
+                let connected = UnixStream::connect(path).await;
+                greet(connected.with_context(|| format!("connect to the daemon on {}", path.display()))?)
+                    .await?
+            }
+            Place::Remote(remote) => greet(remote.connect().await?).await?,
+        };
         let bytes = body.map(Value::to_string).unwrap_or_default();
-        let mut request = Request::builder().method(method).uri(path).header("host", "localhost");
+        let mut request = Request::builder().method(method).uri(path);
+        match &self.place {
+            Place::Socket(_) => request = request.header("host", "localhost"),
+            Place::Remote(remote) => {
+                request = request.header("host", remote.authority());
+                if let Some(login) = remote.authorization() {
+                    request = request.header("authorization", login);
+                }
+            }
+        }
         if body.is_some() {
             request = request.header("content-type", "application/json");
         }
@@ -143,6 +167,18 @@ impl Daemon {
         tokio::spawn(forward(response.into_body(), sender));
         Ok(events)
     }
+}
+
+async fn greet<S>(stream: S) -> Result<http1::SendRequest<Full<Bytes>>>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.context("greet the daemon")?;
+    tokio::spawn(async move {
+        // What goes wrong on the connection shows in the request that waits for it.
+        let _ = connection.await;
+    });
+    Ok(sender)
 }
 
 /// Takes server-sent events apart and passes them on; the stream ends when either side goes away.

@@ -8,8 +8,11 @@ mod follow;
 mod grants;
 mod list;
 mod local;
+mod password;
 mod plan;
+mod remote;
 mod run;
+mod scrape_config;
 mod scratch;
 mod serve;
 mod show;
@@ -18,6 +21,7 @@ mod status;
 mod store;
 mod text;
 mod unit;
+mod user;
 mod watch;
 mod worker;
 
@@ -60,6 +64,15 @@ pub(crate) struct Common {
     /// Socket of the daemon [default: the configuration's]
     #[arg(long, global = true, value_name = "PATH")]
     socket: Option<PathBuf>,
+    /// Ask the daemon of another host: https://HOST:10104
+    #[arg(long, global = true, value_name = "URL", conflicts_with = "socket")]
+    url: Option<String>,
+    /// User of that daemon; the password comes from the file $BENCHD_PASSWORD_FILE names, from netrc, or is asked for
+    #[arg(long = "user", global = true, value_name = "NAME")]
+    login: Option<String>,
+    /// PEM file of the authorities, or the one certificate, to trust for --url [default: those the system trusts]
+    #[arg(long, global = true, value_name = "FILE")]
+    ca: Option<PathBuf>,
     /// How answers are written
     #[arg(long, global = true, value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -106,6 +119,10 @@ enum Command {
     Unit(unit::Unit),
     /// The result store: its size, a copy of it, a look through all of it
     Store(store::Store),
+    /// Users, roles and the certificate of the HTTP interface
+    User(user::User),
+    /// What a Prometheus needs to scrape this host
+    ScrapeConfig(scrape_config::ScrapeConfig),
     /// Internal: one run, on standard input and output
     #[command(hide = true)]
     Worker(worker::Worker),
@@ -132,6 +149,8 @@ pub fn execute(arguments: Arguments) -> Result<Exit> {
         Command::Grants(grants) => grants.execute(&common),
         Command::Unit(unit) => unit.execute(&common),
         Command::Store(store) => store.execute(&common),
+        Command::User(user) => user.execute(&common),
+        Command::ScrapeConfig(scrape_config) => scrape_config.execute(&common),
         Command::Worker(worker) => worker.execute(),
     }
 }

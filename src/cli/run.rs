@@ -64,10 +64,10 @@ impl Run {
     pub(crate) fn execute(&self, common: &Common) -> Result<Exit> {
         self.refuse_overrides()?;
         super::runtime()?.block_on(async {
-            let daemon = if self.local { None } else { Daemon::find(common.socket().as_deref()).await? };
+            let daemon = if self.local { None } else { Daemon::find(common).await? };
             match daemon {
                 Some(daemon) => self.by_daemon(&daemon, common).await,
-                None if self.detach => Daemon::need(common.socket().as_deref()).await.map(|_| Exit::Done),
+                None if self.detach => Daemon::need(common).await.map(|_| Exit::Done),
                 None => self.here(common).await,
             }
         })

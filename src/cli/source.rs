@@ -21,7 +21,7 @@ pub(crate) enum Source {
 impl Source {
     /// The daemon behind the configured socket, else the store this user would write.
     pub(crate) async fn find(common: &Common) -> Result<Source> {
-        if let Some(daemon) = Daemon::find(common.socket().as_deref()).await? {
+        if let Some(daemon) = Daemon::find(common).await? {
             return Ok(Source::Daemon(daemon));
         }
         let path = local::store_path(&common.load()?.config)?;

@@ -17,9 +17,8 @@ pub(crate) struct Status {
 
 impl Status {
     pub(crate) fn execute(&self, common: &Common) -> Result<Exit> {
-        let status = super::runtime()?.block_on(async {
-            Daemon::need(common.socket().as_deref()).await?.get("/api/v1/status").await?.accepted()
-        })?;
+        let status = super::runtime()?
+            .block_on(async { Daemon::need(common).await?.get("/api/v1/status").await?.accepted() })?;
         if common.output == Output::Text {
             text::print(&self.describe(&status))
         } else {

@@ -20,7 +20,7 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn execute(&self, common: &Common) -> Result<Exit> {
         super::runtime()?.block_on(async {
-            let daemon = Daemon::need(common.socket().as_deref()).await?;
+            let daemon = Daemon::need(common).await?;
             let id = match &self.run {
                 Some(run) => run.clone(),
                 None => active_run(&daemon).await?,

@@ -5,7 +5,7 @@ use serde_json::Value as Scalar;
 use super::Config;
 use super::benchmark::{Benchmark, Rules};
 use super::catalogue::Catalogue;
-use super::problem::Problem;
+use super::problem::{Problem, without_password};
 use super::source::{Files, Findings, Place, Source};
 use super::suite::{AD_HOC, Context, Suite};
 use super::target::Targets;
@@ -46,7 +46,7 @@ pub fn ad_hoc(
     if found.mistakes.is_empty() {
         return Ok(suite);
     }
-    let source = Source { path: COMMAND_LINE.to_owned(), text: arguments.text };
+    let source = Source { path: COMMAND_LINE.to_owned(), text: arguments.text, shown: without_password };
     Err(Files(vec![source]).problems(found.mistakes))
 }
 

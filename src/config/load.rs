@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::Config;
 use super::catalogue::Catalogue;
 use super::limits::{default_profiles, read_profiles};
-use super::problem::Problem;
+use super::problem::{Problem, without_password};
 use super::read::Section;
 use super::sections::{Sample, Server, Store};
 use super::source::{Files, Findings, Source, Sources, whole_file};
@@ -75,7 +75,7 @@ pub fn built_in(catalogue: &dyn Catalogue, cpus: u32) -> Result<Loaded, Vec<Prob
 }
 
 fn built_in_source() -> Source {
-    Source { path: "built_in.toml".to_owned(), text: BUILT_IN.to_owned() }
+    Source { path: "built_in.toml".to_owned(), text: BUILT_IN.to_owned(), shown: without_password }
 }
 
 /// The files in the order in which they are read.
@@ -116,7 +116,7 @@ fn read(path: &Path, problems: &mut Vec<Problem>) -> Option<Source> {
     };
     let file = path.display().to_string();
     match String::from_utf8(bytes) {
-        Ok(text) => Some(Source { path: file, text }),
+        Ok(text) => Some(Source { path: file, text, shown: without_password }),
         Err(error) => {
             let valid = error.utf8_error().valid_up_to();
             let line = error.as_bytes()[..valid].iter().filter(|byte| **byte == b'\n').count() + 1;

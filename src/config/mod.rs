@@ -22,6 +22,7 @@ mod source;
 mod suite;
 mod target;
 mod tree;
+mod web;
 
 use std::collections::BTreeMap;
 
@@ -35,11 +36,15 @@ pub use limits::{Cpus, IoPriority, Limits, Profiles};
 pub use load::{Loaded, MAIN_FILE, built_in, load};
 pub use preset::presets;
 pub use problem::Problem;
-pub use sections::{Filter, Listen, LogLevel, LogTo, PeakDisks, Sample, Server, Store};
+pub use sections::{Filter, Listen, LogLevel, LogTo, PeakDisks, Sample, Server, Store, UserRole};
 pub use server_target::{Binlog, Endpoint, Role, ServerTarget};
 pub use source::Sources;
 pub use suite::{AD_HOC, Missed, OnFailure, Overlap, Schedule, Suite};
 pub use target::{ScratchTarget, Target, TargetKind};
+pub use web::{
+    CipherSuite, ClientAuth, Curve, LoadedWeb, Pem, RateLimit, TlsVersion, UserPlaces, WEB_FILE, WebConfig,
+    WebTls, files_of, load_web, places_of_users,
+};
 
 /// A configuration without a problem, every default filled in.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::read::{Read, Section, Wrong, between, not_zero, read_word, wrong};
 use super::source::Findings;
 use super::tree::Node;
+use super::web::WEB_FILE;
 use crate::record::words;
 use crate::units::{Bytes, LinkSpeed, Span, UnitError};
 
@@ -51,7 +52,21 @@ words! {
     }
 }
 
-read_word!(LogLevel: "a log level", LogTo: "a place for the log", PeakDisks: "a choice of disks");
+words! {
+    /// What a user of the HTTP interface may do; each includes those above it.
+    UserRole {
+        /// Read metrics.
+        Scrape = "scrape",
+        /// Read everything.
+        Read = "read",
+        /// Start and cancel runs.
+        Trigger = "trigger",
+        /// Reload, override guards, run what is not configured.
+        Admin = "admin",
+    }
+}
+
+read_word!(UserRole: "a role", LogLevel: "a log level", LogTo: "a place for the log", PeakDisks: "a choice of disks");
 
 /// An address to listen on, written `127.0.0.1:10104`, `[::1]:10104`, or `:10104` for every address of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +136,8 @@ pub struct Server {
     pub socket: Option<PathBuf>,
     /// The group whose members may use the socket.
     pub socket_group: Option<String>,
+    /// TLS and users; only the default path may be missing.
+    pub web_config: Option<PathBuf>,
     /// Open connections of each kind. For one more the oldest gives way on which nothing was asked yet, or it is
     /// refused.
     pub max_connections: u32,
@@ -136,6 +153,9 @@ pub struct Server {
     pub log_level: LogLevel,
     /// Where the log goes.
     pub log_to: LogTo,
+    /// What users may do, by their names in the web configuration, and holders of client certificates, by `san:` and
+    /// a name of the certificate. Who is not named may scrape.
+    pub roles: BTreeMap<String, UserRole>,
 }
 
 impl Default for Server {
@@ -144,6 +164,7 @@ impl Default for Server {
             listen: vec![Listen { address: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)), port: 10104 }],
             socket: Some(PathBuf::from("/run/benchd/benchd.sock")),
             socket_group: Some("benchd".to_owned()),
+            web_config: Some(PathBuf::from(WEB_FILE)),
             max_connections: 256,
             max_requests: 40,
             header_timeout: Span::from_secs(10),
@@ -151,6 +172,7 @@ impl Default for Server {
             body_limit: Bytes::new(64 << 10),
             log_level: LogLevel::Info,
             log_to: LogTo::Auto,
+            roles: BTreeMap::new(),
         }
     }
 }
@@ -162,6 +184,7 @@ impl Server {
         section.check("listen", &mut server.listen, |list| each_once(list));
         section.set("socket", &mut server.socket);
         section.set("socket_group", &mut server.socket_group);
+        section.set("web_config", &mut server.web_config);
         section.check("max_connections", &mut server.max_connections, between(1, 100_000));
         section.check("max_requests", &mut server.max_requests, between(1, 10_000));
         let timeout = || between(Span::from_millis(100), Span::from_secs(3600));
@@ -174,6 +197,7 @@ impl Server {
         );
         section.set("log_level", &mut server.log_level);
         section.set("log_to", &mut server.log_to);
+        section.set("roles", &mut server.roles);
         server.check(&mut section);
         section.end();
         server
@@ -183,14 +207,6 @@ impl Server {
         if self.listen.is_empty() && self.socket.is_none() {
             let hint = "give an address, or a `socket`";
             section.mistake("listen", "the daemon would listen nowhere", hint);
-        }
-        if self.listen.iter().any(|listen| !listen.is_loopback())
-            && let Some(node) = section.get("listen")
-        {
-            section.found.notes.push(node.mistake(
-                "no users are configured: other hosts get /metrics, /-/healthy and /-/ready, nothing else",
-                "the whole API is on the unix socket of this host",
-            ));
         }
     }
 }

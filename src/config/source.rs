@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::problem::{Problem, shown, without_password};
+use super::problem::{Problem, shown};
 
 /// A stretch of the text of one file, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,6 +59,8 @@ pub(super) struct Source {
     /// The file's path as it is printed.
     pub(super) path: String,
     pub(super) text: String,
+    /// A line of it as it may be shown: what may be a secret is left out.
+    pub(super) shown: fn(&str) -> String,
 }
 
 /// The texts of one configuration, by the index that a [`Place`] holds.
@@ -87,7 +89,7 @@ impl Files {
             return whole_file(String::new(), key, problem, hint);
         };
         let (line, column, text) = source.position(at.start);
-        let source_line = without_password(text);
+        let source_line = (source.shown)(text);
         let width = source.text.get(at.start..at.end).map_or(1, |part| first_line(part).chars().count());
         let left = source_line.chars().count().saturating_sub(column - 1);
         let underline = width.min(left).max(1);
@@ -161,7 +163,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn files(text: &str) -> Files {
-        Files(vec![Source { path: "a.toml".to_owned(), text: text.to_owned() }])
+        let (path, text) = ("a.toml".to_owned(), text.to_owned());
+        Files(vec![Source { path, text, shown: str::to_owned }])
     }
 
     fn mistake(start: usize, end: usize) -> Mistake {

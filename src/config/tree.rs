@@ -267,8 +267,11 @@ mod tests {
     use super::*;
 
     fn parsed(texts: &[&str]) -> (Table, Vec<String>) {
-        let source =
-            |(i, text): (usize, &&str)| Source { path: format!("{i}.toml"), text: (*text).to_owned() };
+        let source = |(i, text): (usize, &&str)| Source {
+            path: format!("{i}.toml"),
+            text: (*text).to_owned(),
+            shown: str::to_owned,
+        };
         let files = Files(texts.iter().enumerate().map(source).collect());
         let (mut found, mut root) = (Findings::default(), Table::new());
         for index in 0..texts.len() {

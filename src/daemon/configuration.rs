@@ -11,6 +11,7 @@ use super::scheduler::check_schedules;
 use super::settings::sampler_settings;
 use crate::config::{self, Config, Filter, Loaded, LogLevel, MAIN_FILE, Problem};
 use crate::export::Reload;
+use crate::http::{WebSummary, check_web};
 use crate::journal;
 use crate::sample::{DeviceFilter, Sampler};
 use crate::workloads::Workloads;
@@ -24,10 +25,49 @@ const FOLDER: &str = "/etc/benchd/conf.d";
 /// Every problem at once.
 pub fn load(file: Option<&Path>) -> Result<Loaded, Vec<Problem>> {
     let folder = file.is_none().then_some(Path::new(FOLDER));
-    let loaded = config::load(file.unwrap_or(Path::new(MAIN_FILE)), folder, &Workloads, cpus())?;
+    let mut loaded = config::load(file.unwrap_or(Path::new(MAIN_FILE)), folder, &Workloads, cpus())?;
     let mut problems = check_schedules(&loaded);
     problems.extend(check_filters(&loaded));
+    match check_web(&loaded.config) {
+        Ok(web) => {
+            let notes = notes_on_access(&loaded, &web);
+            loaded.notes.extend(web.notes.into_iter().chain(notes));
+        }
+        Err(more) => problems.extend(more),
+    }
     if problems.is_empty() { Ok(loaded) } else { Err(problems) }
+}
+
+/// What configuration and web configuration together mean for other hosts, and names in the one that the other does
+/// not know.
+fn notes_on_access(loaded: &Loaded, web: &WebSummary) -> Vec<Problem> {
+    let server = &loaded.config.server;
+    let is_open = server.listen.iter().any(|listen| !listen.is_loopback());
+    let mut notes = Vec::new();
+    let mut note = |key: &str, problem: String, hint: &str| {
+        notes.push(loaded.sources.problem(key, problem, hint));
+    };
+    if is_open && !web.has_logins() {
+        let problem =
+            "no users are configured: other hosts get /metrics, /-/healthy and /-/ready, nothing else";
+        note("server.listen", problem.to_owned(), "for the API too: benchd user add");
+    }
+    if is_open && web.has_logins() && !web.tls {
+        let problem =
+            "users are configured and TLS is not: other hosts get /-/healthy and /-/ready, nothing else";
+        note("server.listen", problem.to_owned(), "give it a certificate: benchd user tls --self-signed");
+    }
+    for name in server.roles.keys() {
+        let key = format!("server.roles.{name}");
+        if name.starts_with("san:") && !web.verifies {
+            let problem = format!("`{name}` is in vain: no certificates of clients are verified");
+            note(&key, problem, "set client_auth_type and client_ca_file in the web configuration");
+        } else if !name.starts_with("san:") && !web.users.contains(name) {
+            let problem = format!("there is no user `{name}` in the web configuration");
+            note(&key, problem, "remove the line, or add the user: benchd user add");
+        }
+    }
+    notes
 }
 
 /// CPUs this process may use.

@@ -142,7 +142,7 @@ impl Daemon {
             next_runs: Arc::clone(&next_runs),
             facts: Arc::new(facts.to_map()),
         };
-        let mut server = Server::start(services).await;
+        let mut server = Server::start(services).await?;
         server.listen(&config.server.listen, socket_options(&config).as_ref()).await?;
         manager::patiently(runner.recover(&config.targets)).await;
         let machine = inventory::machine_id();
@@ -232,6 +232,7 @@ impl Daemon {
         let before = self.configuration.in_force();
         self.configuration.reload(&self.sampler)?;
         let after = self.configuration.in_force();
+        self.server.read_web_again().await;
         let (old, new) = (&before.server, &after.server);
         if (&old.listen, &old.socket, &old.socket_group) != (&new.listen, &new.socket, &new.socket_group)
             && let Err(error) = self.server.listen(&new.listen, socket_options(&after).as_ref()).await

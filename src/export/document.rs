@@ -21,7 +21,7 @@ Every metric of `/metrics`, from the table that registers them. Ratios are 0 to 
 
 /// What adds series, and how many each; a test counts them.
 pub(super) const GROWTH: &[(&str, usize)] = &[
-    ("nothing but the program and its host", 116),
+    ("nothing but the program and its host", 118),
     ("collector; one more when its values are cached", 2),
     ("guard that can refuse runs, or that can end them", 1),
     ("CPU, up to sample.per_cpu_limit; beyond it 8 in all", 8),

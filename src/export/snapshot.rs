@@ -22,6 +22,8 @@ pub struct Snapshot {
     pub build: Build,
     /// What became of the last reload.
     pub reload: Option<Reload>,
+    /// When the certificate of the TCP listeners expires.
+    pub certificate_expiry: Option<Timestamp>,
     /// What reads values, and how that went.
     pub collectors: Vec<CollectorStatus>,
     /// The continuous sampler.

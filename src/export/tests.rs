@@ -459,6 +459,7 @@ fn full() -> Snapshot {
             ..store::Status::default()
         },
         rejected_requests: vec![("role", 0), ("limit", 1)],
+        certificate_expiry: Some(at(86_400)),
         log_messages: vec![("warning", 2), ("error", 0)],
         process: Some(process()),
         suites: vec![suite(), SuiteStatus { name: "quick".to_owned(), ..SuiteStatus::default() }],
@@ -583,7 +584,8 @@ fn the_documented_growth_is_that_of_the_table() {
     bare.filesystems.clear();
     (bare.servers, bare.ceilings, bare.scratch) = (Vec::new(), Vec::new(), BTreeMap::new());
     bare.hardware = Arc::new(Hardware { health: BTreeMap::new(), ..hardware() });
-    bare.rejected_requests = ["role", "limit", "size", "timeout"].map(|reason| (reason, 0)).to_vec();
+    bare.rejected_requests =
+        ["authentication", "role", "limit", "size", "timeout"].map(|reason| (reason, 0)).to_vec();
     (bare.collectors, bare.blocked_runs, bare.aborted_runs) = (Vec::new(), Vec::new(), Vec::new());
     (bare.suites, bare.results, bare.live) = (Vec::new(), Vec::new(), Vec::new());
     let of_device =

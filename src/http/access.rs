@@ -1,8 +1,9 @@
-//! Who may do what, as long as no users are configured: where a request comes from decides.
+//! Who may do what. As long as nobody can log in, where a request comes from decides; then, by TCP, the role does.
 
 use std::net::IpAddr;
 
 use super::problem::{Kind, Problem};
+use crate::config::UserRole;
 
 /// What a request does, from harmless to powerful; whoever may do one may do those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +31,36 @@ impl Access {
             Access::Admin => "admin",
         }
     }
+
+    /// The most that a role allows.
+    const fn of(role: UserRole) -> Access {
+        match role {
+            UserRole::Scrape => Access::Scrape,
+            UserRole::Read => Access::Read,
+            UserRole::Trigger => Access::Change,
+            UserRole::Admin => Access::Admin,
+        }
+    }
+
+    /// The least role that allows it.
+    const fn role(self) -> UserRole {
+        match self {
+            Access::Open | Access::Scrape => UserRole::Scrape,
+            Access::Read => UserRole::Read,
+            Access::Change => UserRole::Trigger,
+            Access::Admin => UserRole::Admin,
+        }
+    }
+
+    /// What is done with it, in words.
+    const fn deed(self) -> &'static str {
+        match self {
+            Access::Open | Access::Scrape => "read metrics",
+            Access::Read => "read this",
+            Access::Change => "start or cancel runs",
+            Access::Admin => "administer",
+        }
+    }
 }
 
 /// Where a request comes from.
@@ -48,7 +79,7 @@ impl Origin {
         if address.to_canonical().is_loopback() { Origin::Loopback } else { Origin::Elsewhere }
     }
 
-    /// The most that may be done from there.
+    /// The most that may be done from there, as long as nobody can log in.
     const fn most(self) -> Access {
         match self {
             Origin::Socket(_) => Access::Admin,
@@ -57,11 +88,7 @@ impl Origin {
         }
     }
 
-    /// Refuses what may not be done from there.
-    pub(super) fn allow(self, needed: Access) -> Result<(), Problem> {
-        if needed <= self.most() {
-            return Ok(());
-        }
+    fn refusal(self, needed: Access) -> Problem {
         let (from, may) = match self {
             Origin::Socket(_) => ("the unix socket", "do everything"),
             Origin::Loopback => ("this host by TCP", "read"),
@@ -72,13 +99,43 @@ impl Origin {
             "no users are configured: requests from {from} may {may}; this needs {}",
             needed.as_str()
         );
-        Err(Problem::new(Kind::Role, title, detail)
-            .advice("use the unix socket of the daemon: its file mode decides who may open it"))
+        Problem::new(Kind::Role, title, detail)
+            .advice("use the unix socket of the daemon: its file mode decides who may open it; or configure users: benchd user add")
+    }
+}
+
+/// Who makes a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// Whoever asks from there.
+    From(Origin),
+    /// A user who logged in, by password or certificate.
+    User {
+        /// The user's name; of a certificate `san:` and a name that stands in it.
+        name: String,
+        /// What this user may do.
+        role: UserRole,
+    },
+}
+
+impl Caller {
+    /// Refuses what this caller may not do.
+    pub(super) fn allow(&self, needed: Access) -> Result<(), Problem> {
+        match self {
+            Caller::From(origin) if needed <= origin.most() => Ok(()),
+            Caller::From(origin) => Err(origin.refusal(needed)),
+            Caller::User { role, .. } if needed <= Access::of(*role) => Ok(()),
+            Caller::User { name, role } => Err(beyond(name, *role, needed)),
+        }
     }
 
     /// Who asks, for the record. May look the user up, so it is not for the thread that serves.
-    pub(super) fn person(self) -> String {
-        let Origin::Socket(Some(uid)) = self else { return "http".to_owned() };
+    pub(super) fn person(&self) -> String {
+        let uid = match self {
+            Caller::User { name, .. } => return name.clone(),
+            Caller::From(Origin::Socket(Some(uid))) => *uid,
+            Caller::From(_) => return "http".to_owned(),
+        };
         if is_hidden(uid) {
             return "socket".to_owned();
         }
@@ -87,6 +144,19 @@ impl Origin {
             _ => format!("uid {uid}"),
         }
     }
+}
+
+fn beyond(name: &str, role: UserRole, needed: Access) -> Problem {
+    let wanted = needed.role();
+    let title = format!("role {role} may not {}", needed.deed());
+    let detail = format!("user {name} has role {role}; this needs {wanted}");
+    let key = if name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_') {
+        format!("\"{name}\"")
+    } else {
+        name.to_owned()
+    };
+    Problem::new(Kind::Role, title, detail)
+        .advice(format!("[server.roles] {key} = \"{wanted}\", or use another user"))
 }
 
 /// Whether this is what the kernel says of every user that the user namespace of this process does not have: the
@@ -115,5 +185,16 @@ mod tests {
             assert_eq!(most(address), Access::Scrape, "{address}");
         }
         assert_eq!(Origin::Socket(None).most(), Access::Admin);
+    }
+
+    #[test]
+    fn a_role_allows_what_it_is_the_least_for_and_nothing_more() {
+        for role in UserRole::ALL {
+            assert_eq!(Access::of(*role).role(), *role);
+            let caller = Caller::User { name: "x".to_owned(), role: *role };
+            for needed in [Access::Open, Access::Scrape, Access::Read, Access::Change, Access::Admin] {
+                assert_eq!(caller.allow(needed).is_ok(), needed.role() <= *role, "{role} {needed:?}");
+            }
+        }
     }
 }

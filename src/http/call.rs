@@ -9,7 +9,7 @@ use hyper::body::Bytes;
 use hyper::header;
 use serde_json::Value;
 
-use super::access::{Access, Origin};
+use super::access::{Access, Caller};
 use super::problem::{Kind, Mistake, Problem};
 use super::server::Shared;
 use crate::store::Reader;
@@ -20,7 +20,7 @@ const FLUSH_LIMIT: Duration = Duration::from_millis(500);
 /// What a handler is given.
 pub(super) struct Call {
     pub(super) shared: Arc<Shared>,
-    pub(super) origin: Origin,
+    pub(super) caller: Caller,
     pub(super) headers: HeaderMap,
     pub(super) query: Query,
     /// The parts of the path that the route names in braces.
@@ -61,9 +61,9 @@ impl Call {
         self.captured.get(place).map_or("", String::as_str)
     }
 
-    /// Refuses what the origin may not do.
+    /// Refuses what the caller may not do.
     pub(super) fn allow(&self, needed: Access) -> Result<(), Problem> {
-        self.origin.allow(needed)
+        self.caller.allow(needed)
     }
 
     /// A header as text.

@@ -17,7 +17,7 @@ use super::problem::{Kind, Problem};
 use super::server::Shared;
 use super::services::cpus;
 use crate::config::{Config, PeakDisks};
-use crate::export::{self, CollectorStatus, LastResult, SamplerStatus, Snapshot, SuiteStatus};
+use crate::export::{self, CollectorStatus, LastResult, Reload, SamplerStatus, Snapshot, SuiteStatus};
 use crate::inventory::Filesystem;
 use crate::journal;
 use crate::observe::Observed;
@@ -117,7 +117,8 @@ async fn snapshot(shared: &Shared, patience: Duration) -> Snapshot {
     let (warnings, errors) = journal::counts();
     Snapshot {
         build: services.build.clone(),
-        reload: Some(*services.reloaded.borrow()),
+        reload: Some(reload_state(shared)),
+        certificate_expiry: shared.web.borrow().web.tls.as_ref().and_then(|tls| tls.expires),
         collectors: collectors(shared, &filesystems, &servers),
         sampler: SamplerStatus {
             samples: counts.samples,
@@ -159,6 +160,12 @@ async fn snapshot(shared: &Shared, patience: Duration) -> Snapshot {
         hardware: Arc::clone(&services.hardware.borrow()),
         cpus: cpus(),
     }
+}
+
+/// What became of the last reload, the web configuration included.
+fn reload_state(shared: &Shared) -> Reload {
+    let reload = *shared.services.reloaded.borrow();
+    Reload { successful: reload.successful && shared.web.borrow().is_current, ..reload }
 }
 
 fn sum(counters: &Counters, guard: &str, counted: fn(&SuiteCounters) -> &BTreeMap<String, u64>) -> u64 {

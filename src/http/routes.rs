@@ -9,7 +9,7 @@ use super::access::Access;
 use super::answer::Answer;
 use super::call::{Call, Query};
 use super::problem::{Kind, Problem};
-use super::{compare, events, metrics, page, runs, start, status, suites};
+use super::{compare, events, metrics, page, runs, seen, start, status, suites};
 
 type Handled = Pin<Box<dyn Future<Output = Result<Answer, Problem>> + Send>>;
 
@@ -78,6 +78,14 @@ pub const ROUTES: &[Route] = &[
         about: "Version, active run, queue, and each suite with its last and next run and what would stop it now.",
         answers: "200",
         handle: |call| Box::pin(status::get(call)),
+    },
+    Route {
+        method: "GET",
+        path: "/api/v1/users",
+        access: Access::Read,
+        about: "The users of the web configuration and the certificates of `[server.roles]`, with role and last visit.",
+        answers: "200",
+        handle: |call| Box::pin(seen::users(call)),
     },
     Route {
         method: "GET",

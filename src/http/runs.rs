@@ -194,8 +194,8 @@ pub(super) async fn resolve(call: &Call) -> Result<RunId, Problem> {
 
 pub(super) async fn cancel(call: Call) -> Result<Answer, Problem> {
     let id = resolve(&call).await?;
-    let (runner, origin) = (call.shared.services.runner.clone(), call.origin);
-    match call.blocking("cancelling a run", move || Ok(runner.cancel(id, &origin.person()))).await? {
+    let (runner, caller) = (call.shared.services.runner.clone(), call.caller.clone());
+    match call.blocking("cancelling a run", move || Ok(runner.cancel(id, &caller.person()))).await? {
         Ok(()) => {
             answer::json(StatusCode::ACCEPTED, &json!({ "schema": SCHEMA, "id": id, "state": "cancelling" }))
         }

@@ -10,14 +10,15 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::access::Origin;
 use super::connection;
 use super::crowd::{Connections, Slots};
+use super::gate::{Gate, Peer};
 use super::history::{self, History};
 use super::idempotency::Remembered;
 use super::probe::Probe;
 use super::services::Services;
 use super::socket::{self, ListeningSocket, SocketOptions};
+use super::web::{self, State};
 use crate::config::Listen;
 use crate::sample::SelfProcess;
 
@@ -29,6 +30,7 @@ pub struct Server {
     shared: Arc<Shared>,
     open: Vec<Listening>,
     keeper: JoinHandle<()>,
+    watcher: JoinHandle<()>,
 }
 
 /// What all connections share.
@@ -37,6 +39,9 @@ pub(super) struct Shared {
     pub(super) history: watch::Receiver<Arc<History>>,
     pub(super) rejected: Rejected,
     pub(super) starts: tokio::sync::Mutex<Remembered>,
+    /// TLS, users and headers in force.
+    pub(super) web: watch::Sender<State>,
+    pub(super) gate: Gate,
     /// Connections by TCP; the unix socket has its own, so that a crowd on the network cannot lock its users out.
     tcp: Arc<Connections>,
     unix: Arc<Connections>,
@@ -74,6 +79,7 @@ impl Shared {
 /// Why requests were refused before a handler ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reason {
+    Authentication,
     Role,
     Limit,
     Size,
@@ -81,7 +87,8 @@ pub(super) enum Reason {
 }
 
 impl Reason {
-    const ALL: [(Reason, &'static str); 4] = [
+    const ALL: [(Reason, &'static str); 5] = [
+        (Reason::Authentication, "authentication"),
         (Reason::Role, "role"),
         (Reason::Limit, "limit"),
         (Reason::Size, "size"),
@@ -122,8 +129,12 @@ enum Place {
 
 impl Server {
     /// The interface without a listener yet. Reads the store once, so that the first scrape has the last results.
-    pub async fn start(services: Services) -> Server {
+    ///
+    /// # Errors
+    /// When the web configuration has problems.
+    pub async fn start(services: Services) -> Result<Server> {
         let ended = services.runner.ended();
+        let state = web::first(&services.config())?;
         let first = history::read(&services).await.unwrap_or_default();
         let (history_sender, history) = watch::channel(Arc::new(first));
         let shared = Arc::new(Shared {
@@ -131,6 +142,8 @@ impl Server {
             history,
             rejected: Rejected::default(),
             starts: tokio::sync::Mutex::new(Remembered::default()),
+            web: watch::channel(state).0,
+            gate: Gate::new()?,
             tcp: Connections::new(),
             unix: Connections::new(),
             requests: Slots::new(),
@@ -139,7 +152,13 @@ impl Server {
             process: Mutex::default(),
         });
         let keeper = tokio::spawn(history::keep(Arc::clone(&shared), ended, history_sender));
-        Server { shared, open: Vec::new(), keeper }
+        let watcher = tokio::spawn(web::watch(Arc::clone(&shared)));
+        Ok(Server { shared, open: Vec::new(), keeper, watcher })
+    }
+
+    /// Reads the web configuration again, without waiting for the next look at its files.
+    pub async fn read_web_again(&self) {
+        web::read_again(&self.shared).await;
     }
 
     /// Listens on these addresses and this socket, and no longer on others; connections that are open stay.
@@ -193,6 +212,7 @@ impl Server {
         close(self.open).await;
         self.shared.phase.send_replace(Phase::Finishing);
         self.keeper.abort();
+        self.watcher.abort();
         let all = async { tokio::join!(self.shared.tcp.all_closed(), self.shared.unix.all_closed()) };
         let finished = tokio::time::timeout(within, all).await.is_ok();
         self.shared.phase.send_replace(Phase::Over);
@@ -249,8 +269,8 @@ async fn accept_tcp(listener: TcpListener, shared: Arc<Shared>) {
                 let _ = stream.set_nodelay(true);
                 match shared.tcp.take(shared.services.config().server.max_connections) {
                     Some(place) => {
-                        let origin = Origin::of_address(peer.ip());
-                        tokio::spawn(connection::serve(Arc::clone(&shared), stream, origin, place));
+                        let peer = Peer::of_address(peer.ip());
+                        tokio::spawn(connection::serve_tcp(Arc::clone(&shared), stream, peer, place));
                     }
                     None => connection::refuse(&shared, stream.into_std()),
                 }
@@ -265,8 +285,8 @@ async fn accept_unix(socket: ListeningSocket, shared: Arc<Shared>) {
         match socket.listener.accept().await {
             Ok((stream, _)) => match shared.unix.take(shared.services.config().server.max_connections) {
                 Some(place) => {
-                    let origin = Origin::Socket(stream.peer_cred().ok().map(|peer| peer.uid()));
-                    tokio::spawn(connection::serve(Arc::clone(&shared), stream, origin, place));
+                    let peer = Peer::of_socket(stream.peer_cred().ok().map(|peer| peer.uid()));
+                    tokio::spawn(connection::serve(Arc::clone(&shared), stream, peer, place));
                 }
                 None => connection::refuse(&shared, stream.into_std()),
             },

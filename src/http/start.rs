@@ -52,12 +52,12 @@ pub(super) async fn post(call: Call) -> Result<Answer, Problem> {
 }
 
 async fn begin(call: Call) -> Result<Answer, Problem> {
-    let (body, origin) = (call.json()?, call.origin);
+    let (body, caller) = (call.json()?, call.caller.clone());
     let order = Order::read(&body)?;
     if order.is_for_administrators() {
         call.allow(Access::Admin)?;
     }
-    let person = call.blocking("looking up the user", move || Ok(origin.person())).await?;
+    let person = call.blocking("looking up the user", move || Ok(caller.person())).await?;
     let key = key(&call, &person)?;
     // One start at a time: a retry waits here for the answer to the first.
     let shared = Arc::clone(&call.shared);

@@ -47,7 +47,8 @@ pub(super) async fn get(call: Call) -> Result<Answer, Problem> {
 pub(super) fn alarm(shared: &Shared) -> Option<String> {
     let services = &shared.services;
     let ready = services.ready.borrow().clone().err();
-    let reload = (!services.reloaded.borrow().successful).then(|| {
+    let current = services.reloaded.borrow().successful && shared.web.borrow().is_current;
+    let reload = (!current).then(|| {
         "the last reload was refused; the configuration before it is in force: benchd check".to_owned()
     });
     let stuck = services.runner.stuck().into_iter().next().map(|what| format!("no run starts: {what}"));

@@ -18,8 +18,8 @@ pub(super) const FAMILIES: &[Family] = &[
         "benchd_config_last_reload_successful",
         NUMBER,
         &[],
-        "1 when the configuration in force is the one on disk as last read; 0 when the last reload was refused and the \
-         older one stays in force.",
+        "1 when the configuration in force, web configuration and certificates included, is the one on disk as last read; \
+         0 when the last reload was refused and the older one stays in force.",
         ("reload", "never"),
         |now, out| out.known(now.reload.map(|reload| flag(reload.successful))),
     ),
@@ -120,9 +120,18 @@ pub(super) const FAMILIES: &[Family] = &[
         "benchd_http_rejected_requests_total",
         COUNT,
         &["reason"],
-        "HTTP requests refused before a handler ran: role, connection or request limit, body or header too large, time-out.",
+        "HTTP requests refused before a handler ran: authentication, role, limit of connections, requests or logins, body or \
+         header too large, time-out.",
         ("listener", "never"),
         |now, out| now.rejected_requests.iter().for_each(|(reason, count)| out.add(&[reason], *count as f64)),
+    ),
+    Family::new(
+        "benchd_tls_certificate_expiry_timestamp_seconds",
+        TIME,
+        &[],
+        "Unix time at which the certificate served on the TCP listeners expires.",
+        ("web configuration", "no TLS"),
+        |now, out| out.known(now.certificate_expiry.map(unix_seconds)),
     ),
     Family::new(
         "benchd_log_messages_total",
