@@ -11,6 +11,8 @@ mod common;
 mod openmetrics;
 #[path = "http/rig.rs"]
 mod rig;
+#[path = "http/web.rs"]
+mod web;
 
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use hyper::Uri;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_url_names_host_port_and_tls() {
-        let read = |url| parse(url).map_err(|error: anyhow::Error| anyhow!("{error}")).ok();
+        let read = |url| parse(url).ok();
         assert_eq!(read("https://db1:10104"), Some(("db1".to_owned(), 10104, true)));
         assert_eq!(read("https://db1.example.com/"), Some(("db1.example.com".to_owned(), PORT, true)));
         assert_eq!(read("http://[::1]:1"), Some(("::1".to_owned(), 1, false)));

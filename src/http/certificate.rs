@@ -90,7 +90,8 @@ fn instant((tag, content): (u8, &[u8])) -> Option<Timestamp> {
         _ => return None,
     };
     let civil = DateTime::strptime("%Y%m%d%H%M%SZ", &text).ok()?;
-    Some(civil.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    // The end of the year 9999 stands for "never", and lies beyond what an instant can be.
+    Some(civil.to_zoned(TimeZone::UTC).map_or(Timestamp::MAX, |zoned| zoned.timestamp()))
 }
 
 fn alternative_names(extensions: &[u8]) -> Option<Vec<String>> {
@@ -150,7 +151,8 @@ mod tests {
         let read = |tag, text: &str| instant((tag, text.as_bytes())).map(|at| at.to_string());
         assert_eq!(read(UTC_TIME, "491231235959Z").as_deref(), Some("2049-12-31T23:59:59Z"));
         assert_eq!(read(UTC_TIME, "500101000000Z").as_deref(), Some("1950-01-01T00:00:00Z"));
-        assert_eq!(read(GENERALIZED_TIME, "99991231235959Z").as_deref(), Some("9999-12-31T23:59:59Z"));
+        assert_eq!(read(GENERALIZED_TIME, "20500101000000Z").as_deref(), Some("2050-01-01T00:00:00Z"));
+        assert_eq!(read(GENERALIZED_TIME, "99991231235959Z"), Some(Timestamp::MAX.to_string()));
         assert_eq!(read(UTC_TIME, ""), None);
     }
 

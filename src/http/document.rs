@@ -12,13 +12,14 @@ benchd listens on `server.listen` (TCP) and `server.socket` (a unix socket).
 ## Who may do what
 
 As long as no users are configured, it depends on where a request comes from; whoever may do one thing may do those
-left of it.
+left of it. With users, every request by TCP needs one of them, whose role decides ([http-access.md](http-access.md)).
 
 | from | open | scrape | read | change | admin |
 |---|---|---|---|---|---|
 | the unix socket (its file mode decides who may open it) | yes | yes | yes | yes | yes |
 | this host by TCP | yes | yes | yes | no | no |
 | other hosts | yes | yes | no | no | no |
+| users: the least role | none needed | `scrape` | `read` | `trigger` | `admin` |
 
 Overriding a guard and running a `benchmark` that is not configured need admin.
 
@@ -87,8 +88,10 @@ there is something to do, `do`.
 | `parameters` | 422 | body or query cannot be used; `errors` has each mistake with its place |
 | `configuration` | 422 | the configuration on disk has problems; `problems` has them all |
 | `idempotency-mismatch` | 422 | the key was used for another body |
-| `role` | 403 | not from there |
-| `limit` | 503 | too many connections or requests at once; try again after Retry-After |
+| `authentication` | 401 | this needs a login, or user and password are wrong; a wrong password is answered after a second |
+| `role` | 403 | not from there, or not with this role |
+| `tls-required` | 403 | this port speaks TLS, or users are configured and the request came from another host without TLS |
+| `limit` | 503, 429 | too many connections or requests at once; too many wrong passwords, or more requests than `rate_limit` allows (429). Try again after Retry-After |
 | `too-large` | 413 | the body is too large (headers: 431) |
 | `timeout` | 408, 503 | headers or body came too slowly; or the answer did |
 | `draining` | 503 | the daemon is stopping |

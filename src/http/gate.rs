@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn a_bucket_gives_its_burst_and_then_one_at_a_time() {
         let gate = Gate::new().unwrap();
-        let limit = |hours| Some(RateLimit { interval: Span::from_secs(3600 * hours), burst: 3 });
+        let limit = |hours: u64| Some(RateLimit { interval: Span::from_secs(3600 * hours), burst: 3 });
         let given = |limit| (0..10).filter(|_| gate.has_room(limit)).count();
         assert_eq!((given(limit(1)), given(limit(1)), given(limit(2))), (3, 0, 3), "a new limit begins anew");
         assert_eq!(given(None), 10);

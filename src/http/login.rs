@@ -104,7 +104,7 @@ impl Doorkeeper {
             return Ok(());
         }
         self.failed(address);
-        tokio::time::sleep_until((began + PENALTY).into()).await;
+        tokio::time::sleep(PENALTY.saturating_sub(began.elapsed())).await;
         drop(under_way);
         Err(Denied::Wrong)
     }

@@ -256,7 +256,7 @@ impl Rig {
             next_runs: Arc::clone(&next_runs),
             facts: Arc::new(BTreeMap::from([("kernel".to_owned(), "6.1 <script>".to_owned())])),
         };
-        let mut server = Server::start(services).await;
+        let mut server = Server::start(services).await.unwrap();
         let socket = SocketOptions { path: directory.path().join("benchd.sock"), mode: 0o600, group: None };
         server.listen(&["127.0.0.1:0".parse().unwrap()], Some(&socket)).await.unwrap();
         Rig {

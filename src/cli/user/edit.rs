@@ -1,5 +1,7 @@
 //! Changes one user in a text that a person wrote, and leaves everything else as it is.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, bail};
 
 use crate::config::places_of_users;
@@ -7,8 +9,6 @@ use crate::config::places_of_users;
 /// The web configuration with a user's hash set, or without the user.
 pub(super) fn user(text: &str, name: &str, hash: Option<&str>) -> Result<String> {
     let places = places_of_users(text).map_err(anyhow::Error::msg)?;
-    let mut wanted: Vec<String> = places.users.keys().cloned().collect();
-    wanted.retain(|user| user != name);
     let entry = hash.map(|hash| format!("{}: {hash}", yaml_key(name)));
     let changed = match (places.users.get(name), &entry, places.header) {
         (Some((start, end)), Some(entry), _) => replace(text, *start, *end, entry),
@@ -22,26 +22,18 @@ pub(super) fn user(text: &str, name: &str, hash: Option<&str>) -> Result<String>
             insert_after_line(text, last.unwrap_or(header), &format!("{indent}{entry}\n"))
         }
     };
-    wanted.extend(entry.map(|_| name.to_owned()));
-    wanted.sort();
-    let found = places_of_users(&changed).map(|places| places.users.into_keys().collect::<Vec<_>>());
-    match found {
-        Ok(found) if found == wanted && yaml_has_no_other_change(text, &changed, name) => Ok(changed),
-        _ => bail!(
-            "basic_auth_users is written in a way that this command cannot change: write each user on a line of its own below it"
-        ),
-    }
-}
-
-/// Whether lines that do not name the user stayed.
-fn yaml_has_no_other_change(before: &str, after: &str, name: &str) -> bool {
-    let others = |text: &str| -> Vec<String> {
-        let keep = |line: &&str| {
-            !line.contains(name) && !line.starts_with("basic_auth_users") && !line.trim().is_empty()
-        };
-        text.lines().filter(keep).map(str::to_owned).collect()
+    let others = |text: &str| -> Option<BTreeMap<String, String>> {
+        let users = places_of_users(text).ok()?.users;
+        let kept = users.into_iter().filter(|(user, _)| user != name);
+        Some(kept.map(|(user, (start, end))| (user, text[start..end].to_owned())).collect())
     };
-    others(before) == others(after)
+    let is_there = places_of_users(&changed).is_ok_and(|places| places.users.contains_key(name));
+    if others(&changed).is_none() || others(&changed) != others(text) || is_there != hash.is_some() {
+        bail!(
+            "basic_auth_users is written in a way that this command cannot change: write each user on a line of its own below it"
+        );
+    }
+    Ok(changed)
 }
 
 /// The web configuration with a section `tls_server_config` that names a certificate and its key.

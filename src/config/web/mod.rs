@@ -266,8 +266,7 @@ fn rate_limit(node: &Node, found: &mut Findings) -> Option<RateLimit> {
 fn without_secrets(line: &str) -> String {
     let trimmed = line.trim_start();
     let (key, rest) = trimmed.split_once(':').unwrap_or((trimmed, ""));
-    let shown = SHOWN.contains(&key.trim()) || trimmed.starts_with("- ") || trimmed.starts_with('#');
-    if shown || (trimmed.contains(':') && rest.trim().is_empty()) {
+    if SHOWN.contains(&key.trim()) || (trimmed.contains(':') && rest.trim().is_empty()) {
         return line.to_owned();
     }
     let indent = &line[..line.len() - trimmed.len()];

@@ -226,7 +226,8 @@ fn refuse_contradictions(tls: &WebTls, section: &mut Section<'_, '_>) {
         section.mistake("client_allowed_sans", problem, "write client_auth_type: RequireAndVerifyClientCert");
     }
     if tls.cipher_suites.is_empty() {
-        if matches!(section.get("cipher_suites").map(|node| &node.value), Some(Value::List(_))) {
+        let written = section.get("cipher_suites").map(|node| &node.value);
+        if matches!(written, Some(Value::List(suites)) if suites.is_empty()) {
             section.mistake("cipher_suites", "`cipher_suites` names none", "name some, or leave the key out");
         }
     } else if tls.max_version == TlsVersion::Tls12 && !tls.cipher_suites.iter().any(|one| one.is_of_12()) {
