@@ -31,7 +31,7 @@ const SEVERAL_VERSIONS: [(&str, &str); 5] = [
 ];
 
 /// Direct dependencies of the program stay at or below this (DESIGN, dependencies).
-const MOST_DIRECT: usize = 35;
+const MOST_DIRECT: usize = 37;
 
 /// One package as cargo describes it.
 #[derive(Deserialize)]
