@@ -7,7 +7,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use benchd::store::Reader;
-use common::program::{Place, children, is_alive, words};
+use common::program::{PATIENCE, Place, children, is_alive, words};
 use common::{Flavour, Server};
 use nix::sys::signal::Signal;
 
@@ -405,4 +405,69 @@ fn a_damaged_store_is_named() {
     fs::write(&path, bytes).unwrap();
     let said = place.run(&["store", "verify"]);
     assert_eq!(said.status.code(), Some(1), "{}", words(&said));
+}
+
+#[test]
+fn check_tells_about_how_many_series_a_scrape_has() {
+    let place = Place::new("");
+    let said = words(&place.run(&["check"]));
+    assert!(said.contains("2 suites, 7 cases, about "), "{said}");
+    let told =
+        usize::try_from(place.json(&["--output", "json", "check"])["series"].as_u64().unwrap()).unwrap();
+    let daemon = place.serve();
+    daemon.follow(&daemon.trigger(r#"{"suite":"quick","case":"cpu"}"#));
+    daemon.metric_to_come("benchd_last_run_success{suite=\"quick\"}");
+    let metrics = daemon.metrics();
+    let count = |name: &str| metrics.lines().filter(|line| line.starts_with(name)).count();
+    let series = metrics.lines().filter(|line| !line.starts_with('#')).count();
+    assert!(series <= told && told < series * 2, "{series} series, {told} told");
+    let (cpus, disks) = (count("benchd_host_cpu_seconds_total") / 8, count("benchd_host_disk_io_now{"));
+    let networks = count("benchd_host_network_receive_bytes_total{");
+    if (cpus, disks) == (2, 1) && networks <= 3 {
+        assert!(told <= 800, "{told} with the configuration as shipped");
+    }
+}
+
+#[test]
+fn check_notes_a_configuration_with_very_many_series() {
+    let primes: Vec<String> = (0..400).map(|more| (10_000 + more).to_string()).collect();
+    let place = Place::new(&format!(
+        "[suite.wide]\nprofile = \"lab\"\n[[suite.wide.benchmark]]\nworkload = \"cpu\"\nwarm_up = \"0s\"\ntime = \"1s\"\nmax_prime = [{}]",
+        primes.join(", ")
+    ));
+    let output = place.run(&["check"]);
+    let said = words(&output);
+    assert!(output.status.success() && said.contains("series, more than 5,000"), "{said}");
+    assert_eq!(place.run(&["check", "--strict"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_server_that_stands_still_delays_no_scrape() {
+    let Some(flavour) = Flavour::present().first().copied() else { return };
+    let server = Server::start(flavour, &[]);
+    let place = Place::new(&format!(
+        "[target.main]\nkind = \"server\"\nsocket = \"{}\"\nuser = \"root\"\n[sample]\ndatabase_interval = \"1s\"\n",
+        server.socket().display()
+    ));
+    let daemon = place.serve();
+    let up = "benchd_mysql_up{target=\"main\"}";
+    let began = Instant::now();
+    while daemon.metric(up) != Some(1.0) {
+        assert!(began.elapsed() < PATIENCE, "{}", daemon.metrics());
+    }
+    server.freeze();
+    // Every scrape of these is answered while the server answers nothing: none waits for it.
+    let (began, mut answered) = (Instant::now(), 0);
+    while daemon.metric(up) != Some(0.0) {
+        answered += 1;
+        assert!(began.elapsed() < PATIENCE, "{}", daemon.metrics());
+    }
+    assert!(answered > 1, "the first scrape waited until the server was given up");
+    assert!(daemon.metric("benchd_collector_success{collector=\"database\"}") == Some(0.0));
+    assert!(daemon.metric("benchd_host_cpus").is_some());
+    server.thaw();
+    let began = Instant::now();
+    while daemon.metric(up) != Some(1.0) {
+        assert!(began.elapsed() < PATIENCE, "{}", daemon.metrics());
+    }
 }

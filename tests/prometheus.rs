@@ -77,9 +77,15 @@ impl Drop for Prometheus {
 
 impl Prometheus {
     fn start(program: &PathBuf, place: &Place, address: &str) -> Prometheus {
+        let job = format!("- {{job_name: benchd, static_configs: [{{targets: [\"{address}\"]}}]}}\n");
+        Prometheus::with_job(program, place, &job)
+    }
+
+    /// One that scrapes as a job says.
+    fn with_job(program: &PathBuf, place: &Place, job: &str) -> Prometheus {
         let rules = kept::folder("prometheus");
         let config = format!(
-            "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [\"{}/*.rules.yml\"]\nscrape_configs: [{{job_name: benchd, static_configs: [{{targets: [\"{address}\"]}}]}}]\n",
+            "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [\"{}/*.rules.yml\"]\nscrape_configs:\n{job}",
             rules.display()
         );
         fs::write(place.path("prometheus.yml"), config).unwrap();
@@ -188,4 +194,37 @@ fn two_scrapers_at_the_same_time_see_the_same_peaks() {
         }
         assert!(began.elapsed() < PATIENCE);
     }
+}
+
+#[test]
+fn a_real_prometheus_scrapes_by_tls_as_the_user_that_scrape_config_names() {
+    let Some(prometheus) = tool("prometheus") else { return };
+    if Command::new("openssl").arg("version").output().is_err() {
+        return common::skip("openssl");
+    }
+    let place = Place::new("");
+    let web = format!("server.web_config = \"{}\"\n", place.path("web-config.yml").display());
+    fs::write(place.path("web-config.yml"), "").unwrap();
+    place.configure(&web);
+    let daemon = place.serve();
+    fs::write(place.path("password"), "one that is long enough\n").unwrap();
+    for command in [&["user", "tls", "--self-signed"][..], &["user", "add", "prometheus"]] {
+        let done =
+            place.command(command).env("BENCHD_PASSWORD_FILE", place.path("password")).output().unwrap();
+        assert!(done.status.success(), "{}", words(&done));
+    }
+    let printed = place.run(&["scrape-config"]);
+    let job = String::from_utf8(printed.stdout).unwrap();
+    assert!(job.contains("scheme: https") && job.contains("username: \"prometheus\""), "{job}");
+    let here = |name: &str| place.path(name).display().to_string();
+    let job = job
+        .replace("/etc/prometheus/benchd.crt", &here("benchd.crt"))
+        .replace("/etc/prometheus/benchd.password", &here("password"))
+        .replace("127.0.0.1:0", &daemon.address())
+        .replace("scrape_interval: 15s", "scrape_interval: 1s");
+    let prometheus = Prometheus::with_job(&prometheus, &place, &job);
+    assert!((prometheus.ask("up{job=\"benchd\"}") - 1.0).abs() < f64::EPSILON);
+    assert!(prometheus.ask("sum(benchd_host_cpu_seconds_total)") > 0.0);
+    let targets = place.json(&["scrape-config", "--file-sd"]);
+    assert!(targets[0]["targets"][0].as_str().unwrap().starts_with("127.0.0.1:"), "{targets}");
 }

@@ -231,7 +231,7 @@ fn wrong(why: String) -> anyhow::Error {
 /// Who benchd is: as the daemon says, or the store. Not known before either was started.
 fn identity(common: &Common, config: &Config) -> Option<Uuid> {
     let asked = runtime().ok()?.block_on(async {
-        let daemon = Daemon::find(common.socket().as_deref()).await.ok()??;
+        let daemon = Daemon::find(common).await.ok()??;
         let status: Value = daemon.get("/api/v1/status").await.ok()?.accepted().ok()?;
         status["identity"].as_str()?.parse().ok()
     });

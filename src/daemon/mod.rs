@@ -5,6 +5,7 @@ mod manager;
 mod parts;
 mod run_now;
 mod scheduler;
+mod series;
 mod settings;
 mod signals;
 mod watchdog;
@@ -39,6 +40,7 @@ pub use configuration::load;
 pub(crate) use parts::{open_store, runner, start_sampler};
 use parts::{owner, start_observer};
 pub use scheduler::check_schedules;
+pub use series::series;
 pub(crate) use settings::state_directory;
 pub use signals::{EndSignal, end_signal};
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::estimate::Shape;
 use super::family::Family;
 use super::table::SECTIONS;
 
@@ -19,24 +20,43 @@ Every metric of `/metrics`, from the table that registers them. Ratios are 0 to 
   `benchd_collector_last_success_timestamp_seconds` says since when.
 ";
 
+/// What adds series.
+pub(super) struct Growth {
+    /// In words.
+    what: &'static str,
+    /// How many each.
+    pub(super) series: usize,
+    /// How many of it there are.
+    pub(super) number: fn(&Shape) -> usize,
+}
+
+const fn each(what: &'static str, series: usize, number: fn(&Shape) -> usize) -> Growth {
+    Growth { what, series, number }
+}
+
 /// What adds series, and how many each; a test counts them.
-pub(super) const GROWTH: &[(&str, usize)] = &[
-    ("nothing but the program and its host", 118),
-    ("collector; one more when its values are cached", 2),
-    ("guard that can refuse runs, or that can end them", 1),
-    ("CPU, up to sample.per_cpu_limit; beyond it 8 in all", 8),
-    ("disk sampled", 16),
-    ("disk with peaks, in addition", 55),
-    ("network card", 10),
-    ("network card whose speed is known, in addition", 23),
-    ("filesystem watched", 5),
-    ("server target; 2 fewer when it is no replica, 4 fewer when it is not in a unit of this host", 53),
-    ("suite, with a schedule and a last run that failed", 20),
-    ("case with a last result", 15),
-    ("scratch target that holds data", 1),
-    ("target whose device fileio has measured", 6),
-    ("disk whose health is known", 4),
-    ("case that is live, at most two", 27),
+pub(super) const GROWTH: &[Growth] = &[
+    each("nothing but the program and its host", 118, |_| 1),
+    each("collector", 2, |shape| shape.collectors),
+    each("collector whose values are cached, in addition", 1, |shape| shape.cached_collectors),
+    each("guard that can refuse runs, or that can end them", 1, |shape| shape.guards),
+    each("CPU, up to sample.per_cpu_limit; beyond it 8 in all", 8, |shape| shape.cpus),
+    each("disk sampled", 16, |shape| shape.disks),
+    each("disk with peaks, in addition", 55, |shape| shape.disks_with_peaks),
+    each("network card", 10, |shape| shape.networks),
+    each("network card whose speed is known, in addition", 23, |shape| shape.networks_with_speed),
+    each("filesystem watched", 5, |shape| shape.filesystems),
+    each(
+        "server target; 2 fewer when it is no replica, 4 fewer when it is not in a unit of this host",
+        53,
+        |shape| shape.servers,
+    ),
+    each("suite, with a schedule and a last run that failed", 20, |shape| shape.suites),
+    each("case with a last result", 15, |shape| shape.cases),
+    each("scratch target that holds data", 1, |shape| shape.scratch),
+    each("target whose device fileio has measured", 6, |shape| shape.measured),
+    each("disk whose health is known", 4, |shape| shape.disks),
+    each("case that is live, at most two", 27, |shape| shape.cases.min(2)),
 ];
 
 /// `docs/metrics.md`.
@@ -58,9 +78,12 @@ pub fn document() -> String {
 
 /// How the number of series follows from what there is.
 fn budget() -> String {
-    let about = "\n## How many series\n\nAt most, with one window of peaks (each further one is a series more for every `_max` \
-                 metric); with the configuration as shipped on a host with 2 CPUs fewer than 800.\n\n| each | series |\n|---|---|\n";
-    GROWTH.iter().fold(about.to_owned(), |page, (what, series)| page + &format!("| {what} | {series} |\n"))
+    let about = "\n## How many series\n\nAt most the sum of this table, once every case has run, with one window of peaks (each further one is a \
+                 series more for every `_max` metric); with the configuration as shipped on a host with 2 CPUs at most 800. `benchd check` works \
+                 it out for the host it is typed on, and says so when it is more than 5,000.\n\n| each | series |\n|---|---|\n";
+    GROWTH
+        .iter()
+        .fold(about.to_owned(), |page, growth| page + &format!("| {} | {} |\n", growth.what, growth.series))
 }
 
 fn row(family: &Family) -> String {

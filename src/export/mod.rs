@@ -6,6 +6,7 @@
 
 mod collector;
 mod document;
+mod estimate;
 mod family;
 mod openmetrics;
 mod snapshot;
@@ -15,6 +16,7 @@ mod tests;
 
 pub use collector::{Format, render};
 pub use document::document;
+pub use estimate::{Shape, estimate};
 pub use family::{Family, Kind};
 pub use snapshot::{Build, CollectorStatus, LastResult, Reload, SamplerStatus, Snapshot, SuiteStatus};
 pub use table::{SECTIONS, Section, families};

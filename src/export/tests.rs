@@ -595,6 +595,10 @@ fn the_documented_growth_is_that_of_the_table() {
         added(&bare, |now| {
             now.collectors = vec![CollectorStatus { cached: None, ..full().collectors[0].clone() }];
         }),
+        added(&bare, |now| now.collectors = full().collectors)
+            - added(&bare, |now| {
+                now.collectors = vec![CollectorStatus { cached: None, ..full().collectors[0].clone() }];
+            }),
         added(&bare, |now| now.blocked_runs = full().blocked_runs),
         added(&bare, |now| change(now, |host| host.cpu.as_mut().unwrap().values.cpus.push(times(0)))),
         added(&bare, |now| change(now, |host| host.disks = reading(vec![disk()]))),
@@ -615,8 +619,20 @@ fn the_documented_growth_is_that_of_the_table() {
         added(&bare, |now| now.hardware = Arc::new(hardware())),
         added(&bare, |now| now.live = live()),
     ];
-    let documented: Vec<usize> = document::GROWTH.iter().map(|(_, series)| *series).collect();
+    let documented: Vec<usize> = document::GROWTH.iter().map(|growth| growth.series).collect();
     assert_eq!(counted.as_slice(), documented);
+}
+
+#[test]
+fn the_estimate_is_the_sum_of_the_documented_growth() {
+    let none = estimate(&Shape::default());
+    let one = |change: fn(&mut Shape)| {
+        let mut shape = Shape::default();
+        change(&mut shape);
+        estimate(&shape) - none
+    };
+    assert_eq!((one(|shape| shape.disks = 2), one(|shape| shape.guards = 9)), (32, 9));
+    assert_eq!((one(|shape| shape.cases = 1), one(|shape| shape.cases = 12)), (42, 12 * 15 + 2 * 27));
 }
 
 #[test]

@@ -143,6 +143,11 @@ impl Filesystems {
         by_mount.into_values().collect()
     }
 
+    /// Whether some path has not had a first answer yet.
+    pub fn is_waiting(&self) -> bool {
+        lock(&self.answers).values().any(|answer| answer.last.is_none() && answer.error.is_none())
+    }
+
     /// The disks under the watched paths. They stay known while a mount hangs: then they matter most.
     pub fn disks(&self) -> BTreeSet<String> {
         let answers = lock(&self.answers);
