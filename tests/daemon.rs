@@ -411,7 +411,7 @@ fn a_damaged_store_is_named() {
 fn check_tells_about_how_many_series_a_scrape_has() {
     let place = Place::new("");
     let said = words(&place.run(&["check"]));
-    assert!(said.contains("2 suites, 7 cases, about "), "{said}");
+    assert!(said.contains(" cases, about ") && said.trim_end().ends_with(" series"), "{said}");
     let told =
         usize::try_from(place.json(&["--output", "json", "check"])["series"].as_u64().unwrap()).unwrap();
     let daemon = place.serve();
