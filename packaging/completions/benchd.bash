@@ -22,6 +22,9 @@ _benchd() {
             benchd,check)
                 cmd="benchd__subcmd__check"
                 ;;
+            benchd,compare)
+                cmd="benchd__subcmd__compare"
+                ;;
             benchd,grants)
                 cmd="benchd__subcmd__grants"
                 ;;
@@ -89,7 +92,7 @@ _benchd() {
 
     case "${cmd}" in
         benchd)
-            opts="-h -V --config --socket --url --user --ca --output --help --version serve status check plan run watch cancel list show scratch grants unit store user scrape-config"
+            opts="-h -V --config --socket --url --user --ca --output --help --version serve status check plan run watch cancel list show compare scratch grants unit store user scrape-config"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -171,6 +174,60 @@ _benchd() {
                 return 0
             fi
             case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --user)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        benchd__subcmd__compare)
+            opts="-h --rows --columns --measure --margin --config --socket --url --user --ca --output --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --rows)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --columns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --measure)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --margin)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -291,13 +348,17 @@ _benchd() {
             return 0
             ;;
         benchd__subcmd__plan)
-            opts="-h --case --config --socket --url --user --ca --output --help"
+            opts="-h --case --scale --config --socket --url --user --ca --output --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --case)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --scale)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -333,7 +394,7 @@ _benchd() {
             return 0
             ;;
         benchd__subcmd__run)
-            opts="-w -h --workload --case --note --wait --override --detach --local --progress --config --socket --url --user --ca --output --help"
+            opts="-w -h --workload --case --scale --rounds --note --wait --override --detach --local --progress --config --socket --url --user --ca --output --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -348,6 +409,14 @@ _benchd() {
                     return 0
                     ;;
                 --case)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --scale)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rounds)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -162,6 +162,9 @@ complete -c benchd -n "__fish_benchd_using_subcommand compare" -l measure -d 'th
 complete -c benchd -n "__fish_benchd_using_subcommand compare" -l margin -d 'Differences inside this are none [default: 2%]' -r
 complete -c benchd -n "__fish_benchd_using_subcommand compare" -l config -d 'Configuration file [default: /etc/benchd/benchd.toml and conf.d/*.toml beside it]' -r -F
 complete -c benchd -n "__fish_benchd_using_subcommand compare" -l socket -d 'Socket of the daemon [default: the configuration\'s]' -r -F
+complete -c benchd -n "__fish_benchd_using_subcommand compare" -l url -d 'Ask the daemon of another host: https://HOST:10104' -r
+complete -c benchd -n "__fish_benchd_using_subcommand compare" -l user -d 'User of that daemon; the password comes from the file $BENCHD_PASSWORD_FILE names, from netrc, or is asked for' -r
+complete -c benchd -n "__fish_benchd_using_subcommand compare" -l ca -d 'PEM file of the authorities, or the one certificate, to trust for --url [default: those the system trusts]' -r -F
 complete -c benchd -n "__fish_benchd_using_subcommand compare" -l output -d 'How answers are written' -r -f -a "text\t'For people; may change'
 json\t'One JSON object; may only grow'
 jsonl\t'One JSON object a line as things happen'"

@@ -631,7 +631,7 @@ fn the_estimate_is_the_sum_of_the_documented_growth() {
         change(&mut shape);
         estimate(&shape) - none
     };
-    assert_eq!((one(|shape| shape.disks = 2), one(|shape| shape.guards = 9)), (32, 9));
+    assert_eq!((one(|shape| shape.disks = 2), one(|shape| shape.guards = 9)), (40, 9));
     assert_eq!((one(|shape| shape.cases = 1), one(|shape| shape.cases = 12)), (42, 12 * 15 + 2 * 27));
 }
 
