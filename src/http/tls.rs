@@ -46,10 +46,10 @@ fn wrong(key: &'static str, problem: impl Into<String>, hint: &'static str) -> W
 }
 
 /// Reads certificates and keys, and sets TLS up with them.
-pub(super) fn build(loaded: &LoadedWeb, tls: &WebTls) -> Result<Tls, Problem> {
+pub(super) fn build(loaded: &LoadedWeb, tls: &WebTls) -> Result<Tls, Vec<Problem>> {
     try_build(tls).map_err(|wrong| {
         let key = format!("tls_server_config.{}", wrong.key);
-        loaded.sources.problem(&key, wrong.problem, wrong.hint)
+        vec![loaded.sources.problem(&key, wrong.problem, wrong.hint)]
     })
 }
 

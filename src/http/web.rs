@@ -75,8 +75,7 @@ pub fn check_web(config: &Config) -> Result<WebSummary, Vec<Problem>> {
 fn load(path: Option<&Path>) -> Result<(Web, Vec<Problem>), Vec<Problem>> {
     let Some(path) = path else { return Ok((Web::default(), Vec::new())) };
     let loaded = config::load_web(path)?;
-    let tls = loaded.config.tls.as_ref().map(|tls| tls::build(&loaded, tls)).transpose();
-    let tls = tls.map_err(|problem| vec![problem])?;
+    let tls = loaded.config.tls.as_ref().map(|tls| tls::build(&loaded, tls)).transpose()?;
     let header = |(name, value): &(String, String)| {
         Some((HeaderName::try_from(name).ok()?, HeaderValue::try_from(value).ok()?))
     };

@@ -170,7 +170,7 @@ mod tests {
             let text = added("basic_auth_users:\n  first: x\n", name);
             let users = places_of_users(&text).unwrap().users;
             assert!(users.contains_key(name), "{text}");
-            assert_eq!(key_of(&role("", name, Some("read")).lines().nth(1).unwrap()).unwrap(), name);
+            assert_eq!(key_of(role("", name, Some("read")).lines().nth(1).unwrap()).unwrap(), name);
         }
     }
 

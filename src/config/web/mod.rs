@@ -92,10 +92,7 @@ pub struct LoadedWeb {
 /// Every problem at once. The lines shown with them hold no secrets.
 pub fn load_web(path: &Path) -> Result<LoadedWeb, Vec<Problem>> {
     let file = path.display().to_string();
-    let text = match read_text(path) {
-        Ok(text) => text,
-        Err(problem) => return Err(vec![problem]),
-    };
+    let text = read_text(path)?;
     let files = Files(vec![Source { path: file, text, shown: without_secrets }]);
     let mut found = Findings::default();
     let table = yaml::parse(&files.0[0].text, &mut found).unwrap_or_default();
@@ -110,9 +107,9 @@ pub fn load_web(path: &Path) -> Result<LoadedWeb, Vec<Problem>> {
     Ok(LoadedWeb { config, notes, sources: Sources { files, places, main: path.to_owned() } })
 }
 
-fn read_text(path: &Path) -> Result<String, Problem> {
+fn read_text(path: &Path) -> Result<String, Vec<Problem>> {
     let wrong = |problem: String, hint: &str| {
-        whole_file(path.display().to_string(), String::new(), problem, hint.to_owned())
+        vec![whole_file(path.display().to_string(), String::new(), problem, hint.to_owned())]
     };
     match fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound && path == Path::new(WEB_FILE) => {
