@@ -6,6 +6,8 @@ mod common;
 mod machine;
 #[path = "systemd/manager.rs"]
 mod manager;
+#[path = "systemd/rpm.rs"]
+mod rpm;
 #[path = "systemd/service.rs"]
 mod service;
 #[path = "systemd/units.rs"]

@@ -12,12 +12,10 @@ use nix::unistd::Uid;
 use serde_json::Value;
 
 use super::common::program::{PATIENCE, words};
+use super::rpm::Rpm;
 
 /// Set by people whose machine cannot start another one; continuous integration does not listen to it.
 const WITHOUT: &str = "BENCHD_WITHOUT_MACHINE";
-
-/// What is installed besides the program: units, as the package has them.
-const UNITS: &str = "/usr/lib/systemd/system";
 
 /// A machine that runs.
 pub(crate) struct Machine {
@@ -46,23 +44,28 @@ impl Machine {
         Some(machine)
     }
 
+    /// Installs the package; the account is made by it.
     fn install(&self) {
-        self.must(&[
-            "useradd",
-            "--system",
-            "--home-dir",
-            "/var/lib/benchd",
-            "--shell",
-            "/usr/sbin/nologin",
-            "benchd",
-        ]);
+        self.rpm("-i", &Rpm::new());
         self.must(&["useradd", "--groups", "benchd", "alice"]);
         self.must(&["useradd", "mallory"]);
-        self.put(Path::new(env!("CARGO_BIN_EXE_benchd")), "/usr/bin/benchd");
-        for unit in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd")).unwrap().flatten() {
-            self.put(&unit.path(), &format!("{UNITS}/{}", unit.file_name().display()));
-        }
-        self.must(&["systemctl", "daemon-reload"]);
+    }
+
+    /// Installs a package or upgrades to it, as a package manager has `rpm` do it.
+    pub(crate) fn rpm(&self, verb: &str, rpm: &Rpm) {
+        let file = "/srv/benchd.rpm";
+        fs::copy(rpm.file(), self.outside(file)).unwrap();
+        // A machine of Debian has nothing of what its packages need under the names of an Enterprise Linux.
+        self.must(&["rpm", verb, "--nodeps", file]);
+        fs::remove_file(self.outside(file)).unwrap();
+    }
+
+    /// Every path that the machine has beside those of the root filesystem it was started over.
+    pub(crate) fn paths(&self) -> BTreeSet<PathBuf> {
+        let upper = PathBuf::from(format!("/tmp/benchd-machine/{}/upper", self.name));
+        let found = Command::new("find").arg(&upper).args(["-not", "-type", "c"]).output().unwrap();
+        let found = String::from_utf8(found.stdout).unwrap();
+        found.lines().map(|path| Path::new("/").join(Path::new(path).strip_prefix(&upper).unwrap())).collect()
     }
 
     fn tool(&self, verb: &str, arguments: &[&str]) -> Output {
@@ -73,13 +76,6 @@ impl Machine {
     /// A place in the machine as it is seen from outside.
     pub(crate) fn outside(&self, path: &str) -> PathBuf {
         PathBuf::from(format!("/tmp/benchd-machine/{}/root{path}", self.name))
-    }
-
-    /// Puts a file in the place of one that may be in use.
-    pub(crate) fn put(&self, from: &Path, to: &str) {
-        let new = self.outside(&format!("{to}.new"));
-        fs::copy(from, &new).unwrap();
-        fs::rename(new, self.outside(to)).unwrap();
     }
 
     /// Writes a file and the directories above it.

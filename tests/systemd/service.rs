@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::common::program::words;
 use super::machine::{Machine, series};
+use super::rpm::{MARK, NEWER, Rpm};
 
 /// Loads of every kind that leave the daemon's sandbox: memory, files and a server in directories that are not its own.
 const SUITE: &str = r#"
@@ -72,6 +73,8 @@ warm_up = "0s"
 time = "1h"
 "#;
 
+/// The file that the package brings, and one that an administrator wrote.
+const MAIN: &str = "/etc/benchd/benchd.toml";
 const CONFIGURATION: &str = "/etc/benchd/conf.d/test.toml";
 
 fn configured() -> Option<Machine> {
@@ -108,7 +111,8 @@ fn nothing_is_left(machine: &Machine) {
 #[test]
 fn with_nothing_configured_it_starts_and_exports_what_it_exports_outside_of_its_sandbox() {
     let Some(machine) = Machine::start() else { return };
-    for path in ["/etc/benchd", "/var/lib/benchd", "/run/benchd"] {
+    machine.must(&["rm", "-r", "/etc/benchd"]);
+    for path in ["/var/lib/benchd", "/run/benchd"] {
         assert!(!machine.outside(path).exists(), "{path}");
     }
     let began = Instant::now();
@@ -116,6 +120,9 @@ fn with_nothing_configured_it_starts_and_exports_what_it_exports_outside_of_its_
     eprintln!("systemctl start took {:.0} ms", began.elapsed().as_secs_f64() * 1e3);
     machine.wait_for("benchd", "StatusText", "nothing is scheduled");
     for (unit, most) in [("benchd.service", "15"), ("benchd-worker@1.service", "18")] {
+        let verified = machine.run(&["systemd-analyze", "verify", "--man=no", unit]);
+        let said = words(&verified);
+        assert!(verified.status.success() && !said.contains("benchd"), "{said}");
         let threshold = format!("--threshold={most}");
         machine.must(&["systemd-analyze", "security", "--no-pager", &threshold, unit]);
     }
@@ -243,52 +250,67 @@ fn it_reloads_survives_its_death_and_is_started_anew_when_a_part_stands_still() 
 }
 
 #[test]
-fn an_upgrade_with_a_run_under_way_keeps_what_there_was_and_leaves_nothing_else() {
+fn an_upgrade_with_a_run_under_way_keeps_what_there_was_and_a_removal_leaves_configuration_and_state() {
     let Some(machine) = configured() else { return };
+    // Configuration, schedule and history of a host that is used.
+    machine.write(CONFIGURATION, &SUITE.replace("[suite.long]", "[suite.long]\nschedule = \"0 3 1 1 *\""));
+    let mine = fs::read_to_string(machine.outside(MAIN)).unwrap() + "# Mine.\n";
+    machine.write(MAIN, &mine);
+    machine.must(&["systemctl", "enable", "benchd"]);
+    machine.must(&["systemctl", "reload", "benchd"]);
+    let next = || machine.property("benchd", "StatusText");
+    machine.wait_until("the next run is known", || next().starts_with("next run long "));
+    let scheduled = next();
     machine.json(&["run", "s", "--detach"]);
     machine.wait_until("the first run has ended", || machine.json(&["status"])["active"].is_null());
+    let first = record(&machine, "s");
     let id = long_run(&machine);
-    // The same program under another version of the same length, as a newer package would bring.
-    let program = fs::read(machine.outside("/usr/bin/benchd")).unwrap();
-    let (old, new) = (env!("CARGO_PKG_VERSION").as_bytes(), "9.9.9".as_bytes());
-    assert_eq!(old.len(), new.len());
-    let newer = renamed(program, old, new);
-    let file = tempfile::NamedTempFile::new().unwrap();
-    fs::write(file.path(), newer).unwrap();
-    machine.must(&["chmod", "755", "/usr/bin/benchd"]);
-    machine.put(file.path(), "/usr/bin/benchd");
-    machine.must(&["chmod", "755", "/usr/bin/benchd"]);
-    assert_eq!(machine.json(&["status"])["active"]["suite"], "long", "a new file alone disturbs no run");
-    machine.must(&["systemctl", "restart", "benchd"]);
-    assert_eq!(machine.json(&["status"])["version"], "9.9.9");
-    let record = record(&machine, &id);
+
+    machine.rpm("-U", &Rpm::newer());
+    assert_eq!(machine.property("benchd", "ActiveState"), "active");
+    assert_eq!(machine.property("benchd", "NeedDaemonReload"), "no");
+    assert!(machine.must(&["systemctl", "cat", "benchd"]).contains(MARK), "the unit is not the newer one");
+    assert_eq!(machine.json(&["status"])["version"], NEWER);
+    assert_eq!(fs::read_to_string(machine.outside(MAIN)).unwrap(), mine);
+    assert!(fs::read_to_string(machine.outside(&format!("{MAIN}.rpmnew"))).unwrap().starts_with(MARK));
+    machine.wait_until("the next run is known again", || next() == scheduled);
+    assert_eq!(machine.property("benchd", "UnitFileState"), "enabled");
+    let ended = record(&machine, &id);
     assert_eq!(
-        (&record["outcome"], &record["failure"]["reason"]),
+        (&ended["outcome"], &ended["failure"]["reason"]),
         (&"aborted".into(), &"stopped".into()),
-        "{record}"
+        "{ended}"
     );
     nothing_is_left(&machine);
+    assert_eq!(record(&machine, first["id"].as_str().unwrap()), first);
     assert_eq!(machine.json(&["list"])["runs"].as_array().unwrap().len(), 2);
     let run = machine.run_as("alice", &["/usr/bin/benchd", "run", "s"]);
     assert!(run.status.success(), "{}\n{}", words(&run), machine.journal());
 
-    machine.must(&["systemctl", "stop", "benchd.service", "benchd-worker.socket"]);
+    long_run(&machine);
+    machine.must(&["rpm", "-e", "benchd"]);
+    nothing_is_left(&machine);
     assert!(!machine.has_processes());
+    assert_eq!(machine.must(&["systemctl", "list-units", "--all", "--no-legend", "benchd*"]), "");
     for path in ["/run/benchd", "/run/benchd-worker.sock"] {
         assert!(!machine.outside(path).exists(), "{path}");
     }
-    let state = fs::read_dir(machine.outside("/var/lib/benchd")).unwrap().flatten();
-    let left: Vec<String> = state.map(|entry| entry.file_name().into_string().unwrap()).collect();
-    let is_state = |name: &String| name.starts_with("benchd.db") || name == "scratch.json";
-    assert!(left.iter().all(is_state), "{left:?}");
+    let ours = machine.paths().into_iter().filter_map(|path| path.into_os_string().into_string().ok());
+    let ours: Vec<String> = ours.filter(|path| path.contains("benchd")).collect();
+    assert!(ours.iter().any(|path| path == CONFIGURATION), "{ours:?}");
+    let left: Vec<&String> = ours.iter().filter(|path| !is_kept(path)).collect();
+    assert!(left.is_empty(), "{left:?}");
+    assert_eq!(fs::read_to_string(machine.outside(&format!("{MAIN}.rpmsave"))).unwrap(), mine);
+    assert!(machine.outside("/var/lib/benchd/benchd.db").exists());
 }
 
-/// A file with every occurrence of some bytes replaced.
-fn renamed(mut file: Vec<u8>, old: &[u8], new: &[u8]) -> Vec<u8> {
-    let places: Vec<usize> =
-        (0..file.len() - old.len()).filter(|place| file[*place..].starts_with(old)).collect();
-    for place in places {
-        file[place..place + new.len()].copy_from_slice(new);
-    }
-    file
+/// Whether a path is configuration or state, which outlive the package.
+fn is_kept(path: &str) -> bool {
+    let state = path.strip_prefix("/var/lib/benchd/").unwrap_or_default();
+    ["/etc/benchd", "/etc/benchd/conf.d", CONFIGURATION, "/var/lib/benchd"].contains(&path)
+        || path.strip_prefix(MAIN).is_some_and(|end| [".rpmnew", ".rpmsave"].contains(&end))
+        || state.starts_with("benchd.db")
+        || state == "scratch.json"
+        // The directory of a target of the suite, which is the administrator's.
+        || path.starts_with("/srv/")
 }
