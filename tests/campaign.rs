@@ -169,6 +169,16 @@ impl Campaign {
         state
     }
 
+    /// What the server says of its connections and their transactions.
+    fn connections(&self) -> Vec<Vec<Option<String>>> {
+        let Some(server) = &self.server else { return Vec::new() };
+        let mut client = Client::connect(&server.root()).unwrap();
+        let mut found = client.rows("SHOW FULL PROCESSLIST").unwrap();
+        let open = "SELECT trx_mysql_thread_id, trx_state, trx_started, trx_query FROM information_schema.innodb_trx";
+        found.extend(client.rows(open).unwrap());
+        found
+    }
+
     /// Starts a run, lets it come as far as it should, strikes, and looks at what is left.
     fn attempt(&mut self, moment: Moment, victim: Victim) {
         let id = self.daemon().trigger(r#"{"suite":"s"}"#);
@@ -305,7 +315,7 @@ impl Campaign {
         let id = self.daemon().trigger(r#"{"suite":"s"}"#);
         self.daemon().follow(&id);
         let record = self.daemon().record(&id);
-        assert_eq!(record["outcome"], "finished", "{record}");
+        assert_eq!(record["outcome"], "finished", "{:?}\n{record}", self.connections());
         for _ in 0..2 {
             drop(self.daemon.take());
             self.daemon = Some(self.place.serve());
