@@ -65,6 +65,8 @@ const INSTALLED: &[&str] = &[
     "drwxr-xr-x root root - /etc/benchd/conf.d",
     "-rwxr-xr-x root root - /usr/bin/benchd",
     "-rw-r--r-- root root - /usr/lib/firewalld/services/benchd.xml",
+    "-rw-r--r-- root root - /usr/lib/systemd/system/benchd-smart.service",
+    "-rw-r--r-- root root - /usr/lib/systemd/system/benchd-smart.timer",
     "-rw-r--r-- root root - /usr/lib/systemd/system/benchd-worker.socket",
     "-rw-r--r-- root root - /usr/lib/systemd/system/benchd-worker@.service",
     "-rw-r--r-- root root - /usr/lib/systemd/system/benchd.service",
@@ -252,7 +254,10 @@ fn an_upgrade_restarts_what_runs_once_and_only_the_last_removal_stops_and_disabl
     assert_eq!(scriptlet(&tag("PREUN"), "1", true), "", "an upgrade stops nothing");
     assert_eq!(scriptlet(&tag("POSTUN"), "1", true), "");
     let removed = scriptlet(&tag("PREUN"), "0", true);
-    assert!(removed.starts_with("systemctl --no-reload disable --now benchd.service\n"), "{removed}");
+    assert!(
+        removed.starts_with("systemctl --no-reload disable --now benchd.service benchd-smart.timer\n"),
+        "{removed}"
+    );
     assert_eq!(scriptlet(&tag("POSTUN"), "0", true), "systemctl daemon-reload\n");
 }
 

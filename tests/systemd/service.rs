@@ -250,6 +250,33 @@ fn it_reloads_survives_its_death_and_is_started_anew_when_a_part_stands_still() 
 }
 
 #[test]
+fn the_health_of_disks_is_what_the_timer_leaves_of_each_and_nobody_asks_without_it() {
+    let Some(machine) = Machine::start() else { return };
+    machine
+        .write("/usr/sbin/smartctl", "#!/bin/sh\necho '{\"smart_status\": {\"passed\": true}}'\nexit 64\n");
+    machine.must(&["chmod", "755", "/usr/sbin/smartctl"]);
+    assert_eq!(machine.property("benchd-smart.timer", "UnitFileState"), "disabled");
+    machine.must(&["test", "!", "-e", "/run/benchd-smart"]);
+    machine.must(&["systemctl", "enable", "--now", "benchd-smart.timer"]);
+    machine.must(&["systemctl", "start", "benchd-smart.service"]);
+    let disks =
+        machine.must(&["sh", "-c", "cd /sys/block; for one in */device; do echo ${one%/device}; done"]);
+    let answers =
+        machine.must(&["sh", "-c", "cd /run/benchd-smart; for one in *; do echo ${one%.json}; done"]);
+    assert_eq!(answers, disks);
+    machine.start_service();
+    let healthy = |disk: &str| format!("benchd_host_disk_healthy{{device=\"{disk}\"}} 1\n");
+    machine.wait_until("all disks are healthy", || {
+        let metrics = machine.metrics(10104);
+        disks.lines().all(|disk| metrics.contains(&healthy(disk)))
+    });
+    machine.must(&["rpm", "-e", "benchd"]);
+    assert_eq!(machine.property("benchd-smart.timer", "ActiveState"), "inactive");
+    assert!(!machine.outside("/etc/systemd/system/timers.target.wants/benchd-smart.timer").is_symlink());
+    machine.must(&["test", "!", "-e", "/run/benchd-smart"]);
+}
+
+#[test]
 fn an_upgrade_with_a_run_under_way_keeps_what_there_was_and_a_removal_leaves_configuration_and_state() {
     let Some(machine) = configured() else { return };
     // Configuration, schedule and history of a host that is used.

@@ -26,7 +26,14 @@ fn analyze(arguments: &[&str], unit: &str) -> (bool, String) {
     (output.status.success(), said)
 }
 
-const UNITS: [&str; 4] = ["benchd.service", "benchd-worker.socket", "benchd-worker@.service", "benchd.slice"];
+const UNITS: [&str; 6] = [
+    "benchd.service",
+    "benchd-worker.socket",
+    "benchd-worker@.service",
+    "benchd.slice",
+    "benchd-smart.service",
+    "benchd-smart.timer",
+];
 
 #[test]
 fn units_hold_nothing_that_systemd_does_not_know() {
