@@ -11,7 +11,7 @@ use super::common::directory;
 use super::common::program::words;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-/// The version of the newer one, as long as the real one: it is put in its place in the program.
+/// The version of the newer one, as long as the real one: it is put in its place in the program, which differs by it.
 pub(crate) const NEWER: &str = "9.9.9";
 /// What the newer one says in each file of which the test has to know where it is from.
 pub(crate) const MARK: &str = "# Of the newer package.\n";
