@@ -865,7 +865,7 @@ fn on_a_full_disk_results_wait_and_are_written_when_there_is_space() {
     store.begin_run(&run);
     assert!(store.flush(LONG));
     let filler = disk.fill();
-    let error = Store::open(&disk.0.path().join("second.db"), KEEP_ALL).unwrap_err();
+    let error = Store::open(&disk.0.path().join("second/benchd.db"), KEEP_ALL).unwrap_err();
     assert!(error.to_string().contains("Free space"), "{error}");
     let cases: Vec<CaseRecord> = (0..30).map(|index| case_of(run.id, "db", index, some_day())).collect();
     cases.iter().for_each(|case| store.save_case(case, &[]));
