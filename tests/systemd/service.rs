@@ -216,7 +216,9 @@ fn it_reloads_survives_its_death_and_is_started_anew_when_a_part_stands_still() 
     machine.write(CONFIGURATION, SUITE);
     machine.must(&["systemctl", "reload", "benchd"]);
     let id = long_run(&machine);
-    assert_eq!(machine.property("benchd", "StatusText"), "running long: case 1 of 1, oltp_point_select");
+    machine.wait_until("the manager is told what runs", || {
+        machine.property("benchd", "StatusText") == "running long: case 1 of 1, oltp_point_select"
+    });
     machine.must(&["systemctl", "kill", "--signal=KILL", "benchd"]);
     machine.wait_for("benchd", "NRestarts", "1");
     machine.wait_for("benchd", "ActiveState", "active");
