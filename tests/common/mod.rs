@@ -21,12 +21,13 @@ pub(crate) mod program;
 
 use std::env;
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread;
 
 use benchd::target::{Access, Client, Secret};
 use nix::sys::signal::{Signal, kill};
@@ -132,8 +133,6 @@ pub(crate) fn unprivileged(command: &mut Command) -> &mut Command {
 /// A server that is someone's: what a `server` target meets.
 pub(crate) struct Server {
     child: Child,
-    /// Open, so that the server's words have somewhere to go.
-    _log: BufReader<ChildStderr>,
     flavour: Flavour,
     program: PathBuf,
     directory: TempDir,
@@ -170,9 +169,9 @@ impl Server {
         for _ in 0..5 {
             let port = free_port();
             match launch(flavour, program, directory.path(), port, arguments) {
-                Ok((child, log)) => {
+                Ok(child) => {
                     let program = program.to_owned();
-                    return Server { child, _log: log, flavour, program, directory, port };
+                    return Server { child, flavour, program, directory, port };
                 }
                 Err(said) if said.contains("Address already in use") => {}
                 Err(said) => panic!("the server did not start:\n{said}"),
@@ -184,7 +183,7 @@ impl Server {
     /// Starts it again where it was, once it has ended.
     pub(crate) fn start_again(&mut self, arguments: &[&str]) {
         let started = launch(self.flavour, &self.program, self.directory.path(), self.port, arguments);
-        (self.child, self._log) = started.unwrap_or_else(|said| panic!("the server did not start:\n{said}"));
+        self.child = started.unwrap_or_else(|said| panic!("the server did not start:\n{said}"));
     }
 
     /// Starts another server on a copy of this one's data, as a restored backup would be: this one is stopped
@@ -279,7 +278,7 @@ fn launch(
     directory: &Path,
     port: u16,
     arguments: &[&str],
-) -> Result<(Child, BufReader<ChildStderr>), String> {
+) -> Result<Child, String> {
     let mut command = command(program, directory);
     command.arg(format!("--port={port}")).args(["--bind-address=127.0.0.1", "--loose-mysqlx=OFF"]);
     match flavour {
@@ -289,7 +288,11 @@ fn launch(
     let mut child = command.args(arguments).stderr(Stdio::piped()).spawn().unwrap();
     let mut log = BufReader::new(child.stderr.take().unwrap());
     match until_ready(&mut log) {
-        Ok(()) => Ok((child, log)),
+        Ok(()) => {
+            // A server whose words nobody takes stands still with its threads once a pipe is full of them.
+            thread::spawn(move || io::copy(&mut log, &mut io::sink()));
+            Ok(child)
+        }
         Err(said) => {
             drop(child.wait());
             Err(said)
