@@ -643,6 +643,9 @@ fn the_last_of_each_is_known_after_a_restart() {
         CaseRecord { outcome: Outcome::Failed, result: None, ..case_of(last.id, "db", 1, days_ago(2)) };
     [&old, &only_failed_since, &new, &failed].iter().for_each(|case| store.save_case(case, &[]));
     store_run(&store, "db", days_ago(1), Outcome::Blocked);
+    let why = Failure { stage: Stage::Guard, reason: "cancelled".into(), message: "while it waited".into() };
+    let waited = ended(begun("db", days_ago(0)), Outcome::Cancelled);
+    store.end_run(&RunRecord { failure: Some(why), ..waited });
     let host = store_run(&store, "host", days_ago(5), Outcome::Finished);
     let same_name = case_of(host.id, "host", 0, days_ago(5));
     store.save_case(&same_name, &[]);

@@ -17,6 +17,9 @@ use crate::units::Span;
 
 /// The fewest digits of an id that name a run.
 const FEWEST_DIGITS: usize = 8;
+/// Runs that have an end and began: one that guards blocked, or that was cancelled while it waited, ended before.
+const BEGAN: &str =
+    "outcome <> 'blocked' AND (outcome = 'finished' OR coalesce(data ->> '$.failure.stage', '') <> 'guard')";
 /// So many runs are named when digits mean several.
 const MOST_CANDIDATES: u32 = 6;
 
@@ -149,7 +152,7 @@ impl Reader {
     }
 
     /// The run a person names: a whole id, its last 8 or more digits, `SUITE` for its last run, `SUITE~N` for the
-    /// one N before. Only runs that ended and were not blocked are counted by the last two.
+    /// one N before. Only runs that began and ended are counted by the last two.
     ///
     /// # Errors
     /// When there is no such run or more than one, or the store cannot be read.
@@ -183,9 +186,9 @@ impl Reader {
     fn find_by_suite(&self, name: &str) -> Result<RunRecord, FindError> {
         let (suite, back) = name.split_once('~').unwrap_or((name, "0"));
         let back: u32 = back.parse().map_err(|_| unknown(name, "write a number after `~`: `SUITE~2`"))?;
-        let sql = "SELECT data FROM run WHERE suite = ?1 AND outcome IS NOT NULL AND outcome <> 'blocked' \
-                   ORDER BY id DESC LIMIT 1 OFFSET ?2";
-        let mut found: Vec<RunRecord> = self.all(sql, params![suite, back]).context("look for a run")?;
+        let sql =
+            format!("SELECT data FROM run WHERE suite = ?1 AND {BEGAN} ORDER BY id DESC LIMIT 1 OFFSET ?2");
+        let mut found: Vec<RunRecord> = self.all(&sql, params![suite, back]).context("look for a run")?;
         match found.pop() {
             Some(run) => Ok(run),
             None => Err(unknown(name, &self.known_suites()?)),
@@ -281,17 +284,15 @@ impl Reader {
             .with_context(|| format!("read the series of case {index} of run {run}"))
     }
 
-    /// The last run of each suite that ended and was not blocked.
+    /// The last run of each suite that began and ended.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub fn last_runs(&self) -> anyhow::Result<Vec<RunRecord>> {
-        self.all(
-            "SELECT data FROM run WHERE id IN (SELECT max(id) FROM run \
-             WHERE outcome IS NOT NULL AND outcome <> 'blocked' GROUP BY suite) ORDER BY suite",
-            [],
-        )
-        .context("read the last run of each suite")
+        let sql = format!(
+            "SELECT data FROM run WHERE id IN (SELECT max(id) FROM run WHERE {BEGAN} GROUP BY suite) ORDER BY suite"
+        );
+        self.all(&sql, []).context("read the last run of each suite")
     }
 
     /// The last run of each suite in which every case finished.

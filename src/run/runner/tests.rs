@@ -222,4 +222,5 @@ async fn a_run_that_waits_can_be_cancelled_and_draining_forgets_the_others() {
     let reader = runner.shared.parts.store.reader().unwrap();
     assert_eq!(reader.run(first.id).unwrap().unwrap().outcome, Some(Outcome::Aborted));
     assert_eq!(reader.run(second.id).unwrap().unwrap().outcome, Some(Outcome::Cancelled));
+    assert_eq!(reader.last_runs().unwrap(), [], "neither has begun");
 }
