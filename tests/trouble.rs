@@ -117,6 +117,29 @@ fn a_server_that_is_down_fails_the_run_and_says_where_it_was_looked_for() {
 }
 
 #[test]
+fn a_load_that_the_host_does_not_let_start_is_told_from_one_that_a_server_does_not_let_in() {
+    let cpu = "[suite.db]\nprofile = \"lab\"\n[[suite.db.benchmark]]\nworkload = \"cpu\"\nmode = \"native\"\npin = \"core\"\n\
+               threads = 5000\ntime = \"1s\"\n";
+    let place = Place::new(cpu);
+    let daemon = place.serve();
+    let (_, reason, message) = failure(&run_db(&daemon));
+    assert_eq!(reason, "start", "{message}");
+    assert!(message.contains("cannot have a CPU each"), "{message}");
+    lives_on(&daemon);
+    if Flavour::MariaDb.program().is_none() {
+        return;
+    }
+    // Tables are made by few connections, the load has one for each thread.
+    let server = Server::start(Flavour::MariaDb, &["--max-connections=10"]);
+    let text = on_server(&format!("socket = \"{}\"", server.socket().display()), "1s");
+    place.configure(&(text + "threads = 20\n"));
+    assert_eq!(daemon.ask("POST", "/-/reload", "").status, 204);
+    let (_, reason, message) = failure(&run_db(&daemon));
+    assert_eq!(reason, "connect", "{message}");
+    lives_on(&daemon);
+}
+
+#[test]
 fn a_server_killed_in_the_middle_of_a_run_fails_it_with_what_was_measured() {
     if Flavour::MariaDb.program().is_none() {
         return;

@@ -9,6 +9,7 @@ use super::limits::{self, Stamp};
 use super::protocol::{FromLoad, Hello, LoadEnd, LoadFailure, LoadRequest, ToLoad, read_line};
 use crate::driver::{DriveError, Stop};
 use crate::record::CaseResult;
+use crate::target::SqlError;
 use crate::workloads;
 
 /// Serves one case on a pair of streams: reads the request, runs the load, tells intervals and the end.
@@ -83,11 +84,16 @@ fn ended(reason: &str, message: String, result: Option<CaseResult>) -> LoadEnd {
     LoadEnd { result, failure: Some(failure), limits: Stamp::new() }
 }
 
+/// Why no operation was sent: a server did not let the clients in, or the host did not let the load start.
+fn reason_of(cause: &anyhow::Error) -> &'static str {
+    if cause.chain().any(|error| error.is::<SqlError>()) { "connect" } else { "start" }
+}
+
 /// The result of the part before the end is kept.
 fn ended_by(error: DriveError) -> LoadEnd {
     let message = error.to_string();
     match error {
-        DriveError::Make(cause) => ended("connect", format!("{cause:#}"), None),
+        DriveError::Make(cause) => ended(reason_of(&cause), format!("{cause:#}"), None),
         DriveError::Fatal { partial, .. } => ended("server", message, partial.map(|boxed| *boxed)),
         DriveError::TooManyErrors { partial, .. } => ended("errors", message, partial.map(|boxed| *boxed)),
         DriveError::Aborted { reason, partial, .. } => ended(reason, message, partial.map(|boxed| *boxed)),
