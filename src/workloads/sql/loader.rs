@@ -18,10 +18,6 @@ use crate::driver::random::Ids;
 use crate::target::{Access, Client, OwnedSchema, PreparedTarget};
 use crate::units::Span;
 
-/// How long loading waits at least for a lock in benchd's own schema. Only connections of benchd's that are on their
-/// way out hold one there: a server takes a while to end the last commit of a client that was killed.
-const OWN_LOCKS: Span = Span::from_secs(10);
-
 /// More connections load no faster on a host that is to be measured, and each holds a statement in memory.
 const MOST_CONNECTIONS: usize = 8;
 /// What is said when the load was asked to stop.
@@ -60,11 +56,7 @@ impl Load<'_> {
         progress: Progress<'_>,
     ) -> anyhow::Result<()> {
         // Loading waits as long as it takes: a large table's index is one statement.
-        let access = Access {
-            statement_timeout: Span::ZERO,
-            lock_wait_timeout: at.access.lock_wait_timeout.max(OWN_LOCKS),
-            ..at.access.clone()
-        };
+        let access = Access { statement_timeout: Span::ZERO, ..at.access.clone() };
         let mut client = Client::connect(&access)?;
         let missing = self.make_missing(&mut client, &mut at.schema, stop)?;
         client.close();
