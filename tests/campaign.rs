@@ -36,13 +36,15 @@ enum Victim {
     DaemonAndWorker,
     WorkerAndLoad,
     All,
-    /// The server is killed.
+    /// The server is killed: the scratch server, or that of others, which is started again afterwards.
     Server,
     /// The server is stopped in its tracks, and the daemon and the worker are killed.
     Frozen,
+    /// The server is stopped in its tracks, and the run is cancelled.
+    FrozenAndCancelled,
 }
 
-const VICTIMS: [Victim; 8] = [
+const VICTIMS: [Victim; 9] = [
     Victim::Daemon,
     Victim::Worker,
     Victim::Load,
@@ -51,6 +53,7 @@ const VICTIMS: [Victim; 8] = [
     Victim::All,
     Victim::Server,
     Victim::Frozen,
+    Victim::FrozenAndCancelled,
 ];
 
 /// When it happens.
@@ -183,16 +186,23 @@ impl Campaign {
     fn attempt(&mut self, moment: Moment, victim: Victim) {
         let id = self.daemon().trigger(r#"{"suite":"s"}"#);
         let finished = self.until(&id, moment);
-        let server_frozen = self.strike(victim);
+        self.strike(victim);
         let restarts = self.daemon.as_mut().is_none_or(|daemon| !is_alive(daemon.pid()));
         if restarts {
             drop(self.daemon.take());
             self.daemon = Some(self.place.serve());
         } else {
+            if victim == Victim::FrozenAndCancelled {
+                // The run may be over.
+                let status = self.daemon().ask("DELETE", &format!("/api/v1/runs/{id}"), "").status;
+                assert!([202, 409].contains(&status), "{status}");
+            }
             self.daemon().follow(&id);
         }
-        if server_frozen {
-            self.server.as_ref().unwrap().thaw();
+        match (victim, &mut self.server) {
+            (Victim::Server, Some(server)) => server.start_again(SERVER),
+            (Victim::Frozen | Victim::FrozenAndCancelled, Some(server)) => server.thaw(),
+            _ => {}
         }
         let what = format!("{victim:?} at {moment:?}");
         let left = self.others_of_place();
@@ -238,11 +248,9 @@ impl Campaign {
         finished
     }
 
-    /// Says whether the server of others stands still now.
-    fn strike(&mut self, victim: Victim) -> bool {
+    fn strike(&mut self, victim: Victim) {
         let (worker, load, scratch) = (worker_of(&self.place), load_of(&self.place), scratch_of(&self.place));
         let daemon = Some(self.daemon().pid());
-        let mut frozen = false;
         let victims = match victim {
             Victim::Daemon => vec![daemon],
             Victim::Worker => vec![worker],
@@ -250,14 +258,14 @@ impl Campaign {
             Victim::DaemonAndWorker => vec![daemon, worker],
             Victim::WorkerAndLoad => vec![worker, load],
             Victim::All => vec![daemon, worker, load],
-            Victim::Server => vec![scratch],
-            Victim::Frozen => {
+            Victim::Server => {
+                self.server.iter_mut().for_each(Server::kill);
+                vec![scratch]
+            }
+            Victim::Frozen | Victim::FrozenAndCancelled => {
                 scratch.into_iter().for_each(|pid| send(pid, Signal::SIGSTOP));
-                if let Some(server) = &self.server {
-                    server.freeze();
-                    frozen = true;
-                }
-                vec![daemon, worker]
+                self.server.iter().for_each(Server::freeze);
+                if victim == Victim::Frozen { vec![daemon, worker] } else { Vec::new() }
             }
         };
         victims.iter().flatten().for_each(|pid| send(*pid, Signal::SIGKILL));
@@ -265,7 +273,6 @@ impl Campaign {
             // Collects it, so that it is gone when the next one starts.
             drop(self.daemon.take());
         }
-        frozen
     }
 
     /// The run has an end, and what was said to be finished is there.
@@ -390,9 +397,12 @@ fn main_target(server: &Server) -> String {
     )
 }
 
+/// Options of the server of others.
+const SERVER: &[&str] = &["--performance-schema=ON"];
+
 /// A server with what is someone's, and a schema that only looks like benchd's.
 fn server() -> Server {
-    let server = Server::start(Flavour::MariaDb, &["--performance-schema=ON"]);
+    let server = Server::start(Flavour::MariaDb, SERVER);
     server.setup(&[
         "CREATE DATABASE shop",
         "CREATE TABLE shop.orders (id INT PRIMARY KEY, total INT) ENGINE=InnoDB",
