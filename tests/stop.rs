@@ -176,6 +176,29 @@ fn a_load_stands_back_as_its_profile_says_and_the_record_says_so() {
 }
 
 #[test]
+fn a_scratch_server_stands_back_with_the_load_it_was_started_for() {
+    if Flavour::MariaDb.program().is_none() {
+        return;
+    }
+    let lines = long("oltp_point_select", "target = \"scratch\"\ntable_size = 100")
+        + "[profile.lab]\nnice = 3\nio_priority = \"idle\"\ncpus = \"0\"\n[target.scratch]\nmemory_max = \"2GiB\"\n";
+    let place = Place::new(&lines);
+    let daemon = place.serve();
+    let (id, load) = measured(&daemon);
+    let is_server = |pid: &u32| *pid != load;
+    let server = children(children(daemon.pid())[0]).into_iter().find(is_server).unwrap();
+    let read = |file: &str| fs::read_to_string(format!("/proc/{server}/{file}")).unwrap();
+    let nice = read("stat").rsplit_once(')').unwrap().1.split_whitespace().nth(16).unwrap().to_owned();
+    assert_eq!((nice.as_str(), read("oom_score_adj").trim()), ("3", "1000"));
+    assert!(read("status").contains("Cpus_allowed_list:\t0\n"), "{}", read("status"));
+    cancel_in_time(&daemon, &id, load);
+    daemon.follow(&id);
+    let limits = daemon.record(&id)["cases"][0]["limits"].clone();
+    let memory = limits["server_memory_max"].as_str().unwrap();
+    assert!(memory.starts_with("not applied (2GiB): no control group is delegated to benchd: "), "{limits}");
+}
+
+#[test]
 fn what_benchd_made_is_shown_and_removed_and_nothing_else() {
     if Flavour::MariaDb.program().is_none() {
         return;

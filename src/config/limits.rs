@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::read::{Read, Section, between};
+use super::read::{Read, Section, Wrong, between};
 use super::source::Findings;
 use super::tree::Node;
 use crate::record::Profile;
@@ -136,13 +136,13 @@ pub struct Limits {
     pub nice: u32,
     /// The same for input and output.
     pub io_priority: IoPriority,
-    /// Weight of the load's cgroup for CPU time; others have 100.
+    /// Weight of all runs for CPU time, beside services that have 100.
     pub cpu_weight: u32,
-    /// Weight of the load's cgroup for input and output; others have 100.
+    /// The same for input and output.
     pub io_weight: u32,
-    /// Most memory of the load; scratch servers have their own.
+    /// Most memory of the load beside what it fills by order; scratch servers have their own.
     pub memory_max: Bytes,
-    /// CPUs the load may use.
+    /// CPUs the load may use, and the scratch servers started for it.
     pub cpus: Cpus,
     /// How much sooner than others the kernel ends the load when memory runs out.
     pub oom_score_adj: u32,
@@ -174,11 +174,7 @@ impl Limits {
         section.set("io_priority", &mut limits.io_priority);
         section.check("cpu_weight", &mut limits.cpu_weight, between(1, 10_000));
         section.check("io_weight", &mut limits.io_weight, between(1, 10_000));
-        section.check(
-            "memory_max",
-            &mut limits.memory_max,
-            between(Bytes::from_mib(64), Bytes::new(1 << 50)),
-        );
+        section.check("memory_max", &mut limits.memory_max, possible_memory());
         section.set("cpus", &mut limits.cpus);
         section.check("oom_score_adj", &mut limits.oom_score_adj, between(0, 1000));
         section.end();
@@ -190,6 +186,11 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits::of(Profile::Canary)
     }
+}
+
+/// Accepts a limit of memory with which a load or a server can start.
+pub(super) fn possible_memory() -> impl FnOnce(&Bytes) -> Result<(), Wrong> {
+    between(Bytes::from_mib(64), Bytes::new(1 << 50))
 }
 
 /// The limits of every profile.

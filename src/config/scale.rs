@@ -27,6 +27,12 @@ const SHORTEST: Span = Span::from_secs(1);
 const SMALLEST: u64 = 1 << 20;
 /// No option of a server is scaled below this: servers do not start with less, or take this in its place.
 const SMALLEST_OPTION: u64 = 8 << 20;
+/// The option that decides how much memory a server takes.
+const BUFFER_POOL: &str = "innodb_buffer_pool_size";
+/// What servers take for it by themselves.
+const SERVERS_OWN_POOL: u64 = 128 << 20;
+/// What a server has beside it: connections, dictionaries, statistics, files that it reads.
+const BESIDE_POOL: u64 = 1 << 30;
 /// Factors that make sense.
 const FACTORS: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 
@@ -166,6 +172,19 @@ impl ScratchTarget {
         }
         options
     }
+
+    /// The memory that its server may have: that of the target, or enough for what its options ask for.
+    pub fn memory_at(&self, factor: f64) -> Bytes {
+        self.memory_max.unwrap_or_else(|| {
+            let is_pool = |name: &str| {
+                let name = name.to_ascii_lowercase().replace('-', "_");
+                name.strip_prefix("loose_").unwrap_or(&name) == BUFFER_POOL
+            };
+            let options = self.options_at(factor);
+            let pool = options.iter().find(|(name, _)| is_pool(name)).and_then(|(_, size)| option_size(size));
+            Bytes::new(pool.unwrap_or(SERVERS_OWN_POOL).saturating_add(BESIDE_POOL))
+        })
+    }
 }
 
 /// A size as servers read it: a number, with K, M, G or T for powers of 1024.
@@ -235,5 +254,20 @@ mod tests {
         let found = ["innodb_buffer_pool_size", "redo", "max_connections"].map(|name| small[name].as_str());
         assert_eq!(found, ["21474836", "8388608", "100"]);
         assert_eq!(target.options_at(1.0)["innodb_buffer_pool_size"], "20G");
+    }
+
+    #[test]
+    fn a_server_has_memory_for_its_buffer_pool_and_a_gib_beside_it() {
+        let at = |name: &str, value: &str, factor| {
+            let options = [(name.to_owned(), value.to_owned())].into();
+            let beside = ScratchTarget::beside(std::path::Path::new("/x/benchd.db"));
+            let target = ScratchTarget { options, scaled: vec![name.to_owned()], ..beside };
+            let given = ScratchTarget { memory_max: Some(Bytes::from_mib(7)), ..target.clone() };
+            assert_eq!(given.memory_at(factor), Bytes::from_mib(7));
+            target.memory_at(factor)
+        };
+        assert_eq!(at("loose-innodb-buffer-pool-size", "20G", 1.0), Bytes::from_mib(21 << 10));
+        assert_eq!(at("innodb_buffer_pool_size", "20G", 0.1), Bytes::from_mib(3 << 10));
+        assert_eq!(at("max_connections", "20", 1.0), Bytes::from_mib(1152));
     }
 }

@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::catalogue::Needs;
 use super::directory::DirectoryTarget;
+use super::limits::possible_memory;
 use super::read::{Read, Section, instead, not_zero, read_word};
 use super::scale::option_size;
 use super::server_target::ServerTarget;
 use super::source::Findings;
 use super::tree::{Node, Table, Value, overlay};
 use crate::record::words;
-use crate::units::Span;
+use crate::units::{Bytes, Span};
 
 /// The longest name of a target, suite or benchmark.
 const LONGEST_NAME: usize = 64;
@@ -88,6 +89,8 @@ pub struct ScratchTarget {
     pub keep_data: bool,
     /// Options that are multiplied by the suite's scale.
     pub scaled: Vec<String>,
+    /// Most memory of the server; `None` is its buffer pool and 1 GiB.
+    pub memory_max: Option<Bytes>,
 }
 
 impl ScratchTarget {
@@ -101,6 +104,7 @@ impl ScratchTarget {
             start_timeout: Span::from_secs(60),
             keep_data: true,
             scaled: Vec::new(),
+            memory_max: None,
         }
     }
 
@@ -114,6 +118,10 @@ impl ScratchTarget {
         section.set("options", &mut options);
         scratch.options = options.into_iter().map(|(name, value)| (name, value.0)).collect();
         section.set("preload", &mut scratch.preload);
+        let mut memory = Memory(None);
+        section
+            .check("memory_max", &mut memory, |memory| memory.0.as_ref().map_or(Ok(()), possible_memory()));
+        scratch.memory_max = memory.0;
         section.check("start_timeout", &mut scratch.start_timeout, not_zero);
         section.set("keep_data", &mut scratch.keep_data);
         scratch.read_scaled(&mut section);
@@ -150,6 +158,20 @@ impl Read for Program {
             Some(Program(None))
         } else {
             Some(Program(Some(PathBuf::read(node, found)?)))
+        }
+    }
+}
+
+/// `auto` or a size.
+#[derive(Clone, Copy)]
+struct Memory(Option<Bytes>);
+
+impl Read for Memory {
+    fn read(node: &Node, found: &mut Findings) -> Option<Memory> {
+        if node.text() == Some("auto") {
+            Some(Memory(None))
+        } else {
+            Some(Memory(Some(Bytes::read(node, found)?)))
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The limits of a profile, taken on by a process itself before it starts any thread that matters.
+//! The limits of a profile: what a process takes on itself before it starts any thread that matters, and what its control
+//! groups hold.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
+use super::groups::{Groups, Weight};
 use crate::config::{Cpus, IoPriority, Limits};
 use crate::system;
 
@@ -16,34 +18,31 @@ pub(super) type Stamp = BTreeMap<String, String>;
 /// Where the kernel keeps how soon it ends this process when memory runs out.
 const OOM_SCORE_ADJ: &str = "/proc/self/oom_score_adj";
 
-/// Makes this process, and all it starts, stand back: also right for a worker, whose scratch servers are load too.
-pub(super) fn stand_back(limits: &Limits) -> Stamp {
+/// Makes this process, and all it starts, stand back: the load, and the worker, whose scratch servers are load too.
+pub(super) fn apply(limits: &Limits) -> Stamp {
     let mut stamp = Stamp::new();
     let nice = i32::try_from(limits.nice).unwrap_or(i32::MAX);
     enter(&mut stamp, "nice", &limits.nice, system::set_nice(nice).context("setpriority"));
     enter(&mut stamp, "io_priority", &limits.io_priority, set_io_priority(limits.io_priority));
     let oom = fs::write(OOM_SCORE_ADJ, limits.oom_score_adj.to_string()).context(OOM_SCORE_ADJ);
     enter(&mut stamp, "oom_score_adj", &limits.oom_score_adj, oom);
-    stamp
-}
-
-/// Takes on every limit of a load process.
-pub(super) fn apply(limits: &Limits) -> Stamp {
-    let mut stamp = stand_back(limits);
     let cpus = if limits.cpus.numbers().is_empty() { "all".to_owned() } else { limits.cpus.to_string() };
     enter(&mut stamp, "cpus", &cpus, set_cpus(&limits.cpus));
-    // The unit of the service sets these for all load together; a process cannot for itself.
-    for (name, value) in [
-        ("cpu_weight", limits.cpu_weight.to_string()),
-        ("io_weight", limits.io_weight.to_string()),
-        ("memory_max", limits.memory_max.to_string()),
-    ] {
-        stamp.insert(name.to_owned(), format!("not applied ({value}): no cgroup is delegated to benchd"));
-    }
     stamp
 }
 
-fn enter(stamp: &mut Stamp, name: &str, value: &impl ToString, applied: Result<()>) {
+/// What of the weights holds for all runs, beside the services of the host.
+pub(super) fn weights(limits: &Limits, groups: &Groups) -> Stamp {
+    let mut stamp = Stamp::new();
+    let cpu = groups.check_weight(Weight::Cpu, limits.cpu_weight);
+    enter(&mut stamp, "cpu_weight", &limits.cpu_weight, cpu);
+    let io = groups.check_weight(Weight::Io, limits.io_weight);
+    enter(&mut stamp, "io_weight", &limits.io_weight, io);
+    stamp
+}
+
+/// Notes a limit, and why it does not hold.
+pub(super) fn enter(stamp: &mut Stamp, name: &str, value: &impl ToString, applied: Result<()>) {
     let value = value.to_string();
     let text = match applied {
         Ok(()) => value,

@@ -10,12 +10,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use super::groups::{Groups, LOAD, Started};
 use super::launch::OWN_PROGRAM;
 use super::ledger::{self, Part};
-use super::limits::Stamp;
+use super::limits::{self, Stamp};
 use super::protocol::{FromLoad, Hello, LoadEnd, LoadRequest, ToLoad, read_line};
 use crate::driver::{Observed, Stop};
 use crate::record::{CaseResult, Failure, RunId, Stage};
+use crate::units::Bytes;
 
 /// After a stop the load may answer so long; then it is killed. No new request is sent within two seconds.
 const STOP_LIMIT: Duration = Duration::from_millis(1500);
@@ -52,47 +54,60 @@ pub(super) struct Known<'a> {
     pub(super) run: RunId,
 }
 
+/// The memory of a load: where it is held to it, and how much it may have beside what it was asked to fill.
+pub(super) struct Memory<'a> {
+    pub(super) groups: &'a Groups,
+    pub(super) most: Bytes,
+    pub(super) filled: Bytes,
+}
+
+impl Memory<'_> {
+    /// Starts a load that is held to it, and notes whether it is.
+    fn start<T>(&self, start: impl FnOnce() -> T) -> (T, Stamp) {
+        let all = Bytes::new(self.most.get().saturating_add(self.filled.get()));
+        let Started { started, limited } = self.groups.start(LOAD, all, start);
+        let value = match self.filled.get() {
+            0 => self.most.to_string(),
+            _ => format!("{} and {} it fills", self.most, self.filled),
+        };
+        let mut stamp = Stamp::new();
+        limits::enter(&mut stamp, "memory_max", &value, limited);
+        (started, stamp)
+    }
+}
+
 /// Starts a load process, tells what it observes, and waits for its end.
 pub(super) fn run(
     request: LoadRequest,
     known: Known<'_>,
+    memory: &Memory<'_>,
     stop: &Stop,
     observe: &mut dyn FnMut(Observed) -> Result<()>,
 ) -> Result<LoadReport> {
-    let mut load = Load::start(request, known)?;
+    let mut load = Load::start(request, known, memory)?;
     let followed = load.follow(stop, observe);
     let ended = if followed.is_ok() { load.end()? } else { load.kill()? };
     let Some(how) = ended else { return Ok(load.stuck()) };
     match followed? {
-        Some(end) => Ok(report(end)),
+        Some(end) => Ok(load.report(end)),
         None => bail!("the load process ended without a result: {how}"),
     }
-}
-
-fn report(end: LoadEnd) -> LoadReport {
-    let failure = end.failure.map(|failure| Failure {
-        stage: Stage::Measure,
-        reason: failure.reason,
-        message: failure.message,
-    });
-    LoadReport { result: end.result, failure, limits: end.limits }
 }
 
 struct Load {
     process: Child,
     input: Option<ChildStdin>,
     messages: mpsc::Receiver<Result<FromLoad>>,
+    /// What holds for it beside what it takes on itself.
+    limits: Stamp,
 }
 
 impl Load {
-    fn start(request: LoadRequest, known: Known<'_>) -> Result<Load> {
-        let mut process = Command::new(OWN_PROGRAM)
-            .arg0("benchd")
-            .args(["worker", "--load"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("start a load process")?;
+    fn start(request: LoadRequest, known: Known<'_>, memory: &Memory<'_>) -> Result<Load> {
+        let mut command = Command::new(OWN_PROGRAM);
+        command.arg0("benchd").args(["worker", "--load"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let (started, limits) = memory.start(|| command.spawn());
+        let mut process = started.context("start a load process")?;
         let mut input = process.stdin.take().context("the load process has no input")?;
         let output = process.stdout.take().context("the load process has no output")?;
         let messages = listen(output)?;
@@ -101,7 +116,17 @@ impl Load {
             super::protocol::write_line(&mut input, &message)?;
         }
         input.flush().context("write to the load process")?;
-        Ok(Load { process, input: Some(input), messages })
+        Ok(Load { process, input: Some(input), messages, limits })
+    }
+
+    fn report(mut self, end: LoadEnd) -> LoadReport {
+        let failure = end.failure.map(|failure| Failure {
+            stage: Stage::Measure,
+            reason: failure.reason,
+            message: failure.message,
+        });
+        self.limits.extend(end.limits);
+        LoadReport { result: end.result, failure, limits: self.limits }
     }
 
     /// Takes messages until the last one; `None` when the process went away before it.

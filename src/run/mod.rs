@@ -10,6 +10,7 @@
 //! End of input means stop, at every level: whoever dies, the ones below stop by themselves.
 
 mod emit;
+mod groups;
 pub mod guards;
 mod launch;
 mod ledger;

@@ -72,5 +72,6 @@ fn scratch_options(scratch: &ScratchTarget, scale: f64) -> ScratchOptions {
         preload: scratch.preload.clone(),
         start_timeout: scratch.start_timeout,
         keep_data: scratch.keep_data,
+        memory_max: scratch.memory_at(scale),
     }
 }

@@ -1,17 +1,20 @@
 //! The targets of one run in the worker: opened when a case first needs them, closed when the run is over.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use super::groups::{Groups, SERVER};
 use super::guards::{connections_of, most_of};
+use super::limits::{self, Stamp};
 use super::protocol::{RunRequest, TargetRequest};
 use super::recover::LeftOver;
 use crate::driver::Stop;
 use crate::record::Profile;
 use crate::target::{
     self, Access, Asker, Client, Connections, DaemonIdentity, Directory, Killed, OfRun, Prepared,
-    PreparedTarget, ScratchServer, Way,
+    PreparedTarget, ScratchOptions, ScratchServer, Way,
 };
 use crate::units::Span;
 use crate::workloads;
@@ -33,6 +36,7 @@ pub(super) trait Teller {
 /// Targets opened so far.
 pub(super) struct Targets<'a> {
     request: &'a RunRequest,
+    groups: &'a Groups,
     stop: Stop,
     open: BTreeMap<String, Open>,
 }
@@ -41,11 +45,13 @@ struct Open {
     server: Option<ScratchServer>,
     prepared: Prepared,
     facts: BTreeMap<String, String>,
+    /// What holds for its own server.
+    limits: Stamp,
 }
 
 impl<'a> Targets<'a> {
-    pub(super) fn new(request: &'a RunRequest, stop: Stop) -> Targets<'a> {
-        Targets { request, stop, open: BTreeMap::new() }
+    pub(super) fn new(request: &'a RunRequest, groups: &'a Groups, stop: Stop) -> Targets<'a> {
+        Targets { request, groups, stop, open: BTreeMap::new() }
     }
 
     /// The target of that name, made ready: a scratch server runs, the schema is claimed.
@@ -65,6 +71,10 @@ impl<'a> Targets<'a> {
         self.open.get(name).map(|open| open.facts.clone()).unwrap_or_default()
     }
 
+    pub(super) fn limits(&self, name: &str) -> Stamp {
+        self.open.get(name).map(|open| open.limits.clone()).unwrap_or_default()
+    }
+
     fn make_ready(&mut self, name: &str, teller: &dyn Teller) -> Result<Open> {
         let request =
             self.request.targets.get(name).with_context(|| format!("target `{name}` is not defined"))?;
@@ -78,19 +88,38 @@ impl<'a> Targets<'a> {
             }
             TargetRequest::Scratch(options) => {
                 self.stop_scratch_servers(teller)?;
-                let stop = || self.stop.requested();
-                let mut note = |text| teller.note(text);
-                let mut asker = Asker { daemon: self.request.identity, stop: &stop, note: &mut note };
-                let server = ScratchServer::start(options, name, &mut asker)?;
+                let (server, limits) = self.start_scratch_server(name, options, teller)?;
                 let access = server.access().clone();
-                self.claim(name, &access, Some(server), teller)
+                Ok(Open { limits, ..self.claim(name, &access, Some(server), teller)? })
             }
             TargetRequest::Directory(options) => {
                 let directory = Directory::open(name, options)?;
                 let facts = target::facts_of(&options.path);
-                Ok(Open { server: None, prepared: Prepared::Directory(directory), facts })
+                let limits = Stamp::new();
+                Ok(Open { server: None, prepared: Prepared::Directory(directory), facts, limits })
             }
         }
+    }
+
+    /// Starts a scratch server in a control group of its own; gives what of its memory holds.
+    fn start_scratch_server(
+        &self,
+        name: &str,
+        options: &ScratchOptions,
+        teller: &dyn Teller,
+    ) -> Result<(ScratchServer, Stamp)> {
+        let stop = || self.stop.requested();
+        let mut note = |text| teller.note(text);
+        let mut limits = Stamp::new();
+        let mut start = |command: &mut Command| {
+            let started = self.groups.start(SERVER, options.memory_max, || command.spawn());
+            limits::enter(&mut limits, "server_memory_max", &options.memory_max, started.limited);
+            started.started
+        };
+        let mut asker =
+            Asker { daemon: self.request.identity, stop: &stop, start: &mut start, note: &mut note };
+        let server = ScratchServer::start(options, name, &mut asker)?;
+        Ok((server, limits))
     }
 
     /// Connects, and proves what of the server is benchd's.
@@ -120,7 +149,7 @@ impl<'a> Targets<'a> {
         }
         client.close();
         prepared.schema.want(self.data_sets(name));
-        Ok(Open { server, prepared: Prepared::Server(Box::new(prepared)), facts })
+        Ok(Open { server, prepared: Prepared::Server(Box::new(prepared)), facts, limits: Stamp::new() })
     }
 
     /// The data sets that the cases of this run use on a target.

@@ -9,9 +9,10 @@ use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
 
 use super::emit::Emitter;
+use super::groups::Groups;
 use super::limits::{self, Stamp};
 use super::load::stop_at_end_of;
-use super::load_process::{self, Known, LoadReport, STUCK};
+use super::load_process::{self, Known, LoadReport, Memory, STUCK};
 use super::pace::Pace;
 use super::protocol::{
     CaseRequest, ClearRequest, FromWorker, Hello, LoadRequest, RunRequest, ToWorker, read_line,
@@ -67,10 +68,11 @@ fn run(
     input: impl BufRead + Send + 'static,
     emitter: &Emitter<FromWorker>,
 ) -> Result<Option<Failure>> {
-    limits::stand_back(&request.limits);
+    limits::apply(&request.limits);
+    let groups = Groups::divide();
     let stop = Stop::new();
     stop_at_end_of(input, stop.clone())?;
-    Worker { request, emitter, stop, clock: Instant::now() }.run()
+    Worker { request, emitter, groups: &groups, stop, clock: Instant::now() }.run()
 }
 
 /// Reason of the failure of a case whose load process did not end in order.
@@ -79,6 +81,7 @@ const LOAD: &str = "load";
 struct Worker<'a> {
     request: &'a RunRequest,
     emitter: &'a Emitter<FromWorker>,
+    groups: &'a Groups,
     stop: Stop,
     clock: Instant,
 }
@@ -97,7 +100,7 @@ struct CaseRun<'a> {
 impl Worker<'_> {
     /// Runs the cases in order, then cleans up whatever happened; gives what went wrong beside the cases.
     fn run(&mut self) -> Result<Option<Failure>> {
-        let mut targets = Targets::new(self.request, self.stop.clone());
+        let mut targets = Targets::new(self.request, self.groups, self.stop.clone());
         let mut cut_short = false;
         for (index, case) in (0..).zip(&self.request.cases) {
             if self.stop.requested() {
@@ -140,7 +143,8 @@ impl Worker<'_> {
             seconds: BTreeMap::new(),
         };
         self.tell(&run, None)?;
-        let report = self.prepare_and_load(&mut run, targets);
+        let mut report = self.prepare_and_load(&mut run, targets);
+        self.explain(&mut report);
         run.enter(Stage::Record);
         Ok(self.record(run, report, targets))
     }
@@ -166,6 +170,17 @@ impl Worker<'_> {
                 self.load(run, workload.as_ref(), targets).unwrap_or_else(|error| run.failed(LOAD, &error))
             }
             Err(error) => run.failed("prepare", &error),
+        }
+    }
+
+    /// Says of a case that failed what else is known of why.
+    fn explain(&self, report: &mut LoadReport) {
+        let killed = self.groups.ran_out_of_memory();
+        if let Some(failure) = report.failure.as_mut().filter(|_| killed) {
+            failure.message.push_str(
+                "; the kernel ended a process that had all the memory it may have: raise memory_max of the profile (the \
+                 load's) or of the target (a scratch server's), or use less",
+            );
         }
     }
 
@@ -209,7 +224,9 @@ impl Worker<'_> {
         let planned = if plan.warm_up.is_zero() { plan.time } else { plan.warm_up };
         self.tell(run, Some(planned.seconds()))?;
         let known = Known { state: &self.request.state_directory, run: self.request.id };
-        load_process::run(request, known, &self.stop, &mut |observed| {
+        let most = self.request.limits.memory_max;
+        let memory = Memory { groups: self.groups, most, filled: workload.memory() };
+        load_process::run(request, known, &memory, &self.stop, &mut |observed| {
             if !observed.warm_up && run.stage == Stage::WarmUp {
                 run.enter(Stage::Measure);
                 self.tell(run, Some(plan.time.seconds()))?;
@@ -232,6 +249,8 @@ impl Worker<'_> {
             analysis::judge(result, run.kind.needs == Needs::Server);
         }
         let target = run.case.target.clone();
+        report.limits.extend(limits::weights(&self.request.limits, self.groups));
+        report.limits.extend(target.as_deref().map(|name| targets.limits(name)).unwrap_or_default());
         let (outcome, failure) = match report.failure {
             None => (Outcome::Finished, None),
             Some(failure) if failure.reason == NO_SPACE => (Outcome::Aborted, Some(failure)),

@@ -183,6 +183,7 @@ fn a_member_of_its_group_runs_every_kind_of_load_and_an_outsider_none() {
     assert_eq!(cases.len(), 5, "{record}");
     assert!(cases.iter().all(|case| case["outcome"] == "finished"), "{record}");
     assert_eq!(cases[0]["limits"]["oom_score_adj"], "1000", "{record}");
+    the_load_had_a_group_of_its_own(&machine, cases);
     // The kernel does not tell the sandbox who else has an account.
     assert_eq!(record["by"], "socket", "{record}");
     nothing_is_left(&machine);
@@ -190,6 +191,12 @@ fn a_member_of_its_group_runs_every_kind_of_load_and_an_outsider_none() {
     let unit = machine.must(&["systemctl", "list-units", "--no-legend", "--plain", "benchd-worker@*"]);
     let unit = unit.split(' ').next().unwrap();
     assert_eq!(machine.property(unit, "Slice"), "benchd.slice");
+    let groups = machine.must(&[
+        "sh",
+        "-c",
+        &format!("cd /sys/fs/cgroup/benchd.slice/{unit} && grep -c . cgroup.procs */cgroup.procs || :"),
+    ]);
+    assert_eq!(groups, "cgroup.procs:0\nload/cgroup.procs:1\nserver/cgroup.procs:1\nworker/cgroup.procs:1");
     let scores = machine.must(&[
         "sh", "-c",
         "for pid in $(cd /proc && find [0-9]* -maxdepth 0 -user benchd); do echo $(cat /proc/$pid/comm) $(cat /proc/$pid/oom_score_adj); done | sort -u",
@@ -199,6 +206,24 @@ fn a_member_of_its_group_runs_every_kind_of_load_and_an_outsider_none() {
     machine.wait_until("the run has an end", || machine.json(&["status"])["active"].is_null());
     assert_eq!(self::record(&machine, &long)["outcome"], "failed");
     nothing_is_left(&machine);
+}
+
+/// What the kernel of this machine can give to a group is held to, and what it cannot is said.
+fn the_load_had_a_group_of_its_own(machine: &Machine, cases: &[Value]) {
+    let given = machine.must(&["cat", "/sys/fs/cgroup/cgroup.controllers"]);
+    let has = |controller: &str| given.split(' ').any(|name| name == controller);
+    let memory = |value: &str| match has("memory") {
+        true => value.to_owned(),
+        false => format!("not applied ({value}): memory is not accounted for /benchd.slice/benchd-worker@"),
+    };
+    for (case, limit, value) in
+        [(0, "memory_max", "4GiB"), (1, "memory_max", "4GiB and "), (4, "server_memory_max", "1152MiB")]
+    {
+        let stamp = cases[case]["limits"][limit].as_str().unwrap();
+        assert!(stamp.starts_with(&memory(value)), "{stamp}");
+    }
+    let weight = if has("cpu") { "100" } else { "not applied (100): benchd.slice has no cpu.weight" };
+    assert_eq!(cases[0]["limits"]["cpu_weight"], weight);
 }
 
 #[test]

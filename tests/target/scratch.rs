@@ -51,7 +51,12 @@ impl Place {
     fn try_start(&mut self) -> anyhow::Result<ScratchServer> {
         let notes = &mut self.notes;
         notes.clear();
-        let mut asker = Asker { daemon: self.daemon, stop: &|| false, note: &mut |note| notes.push(note) };
+        let mut asker = Asker {
+            daemon: self.daemon,
+            stop: &|| false,
+            start: &mut Command::spawn,
+            note: &mut |note| notes.push(note),
+        };
         ScratchServer::start(&self.options, "ssd", &mut asker)
     }
 
@@ -197,7 +202,8 @@ fn a_server_that_is_not_ready_in_time_is_ended() {
 #[test]
 fn a_start_can_be_stopped() {
     let Some(place) = Place::new(Flavour::MariaDb) else { return };
-    let mut asker = Asker { daemon: place.daemon, stop: &|| true, note: &mut |_| {} };
+    let mut asker =
+        Asker { daemon: place.daemon, stop: &|| true, start: &mut Command::spawn, note: &mut |_| {} };
     let error = ScratchServer::start(&place.options, "ssd", &mut asker).map(drop).unwrap_err().to_string();
     assert!(error.contains("was stopped"), "{error}");
 }

@@ -10,8 +10,9 @@ mod setup;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, Command};
 use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
@@ -25,7 +26,7 @@ use super::access::Access;
 use super::client::Client;
 use super::error::{ErrorClass, SqlError};
 use super::facts;
-use crate::units::Span;
+use crate::units::{Bytes, Span};
 
 /// How a scratch server is to be started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,6 +44,8 @@ pub struct ScratchOptions {
     pub start_timeout: Span,
     /// Whether the data stays for the next start.
     pub keep_data: bool,
+    /// Most memory of the server, where whoever starts it can hold it to that.
+    pub memory_max: Bytes,
 }
 
 impl Default for ScratchOptions {
@@ -54,6 +57,7 @@ impl Default for ScratchOptions {
             preload: None,
             start_timeout: Span::from_secs(60),
             keep_data: true,
+            memory_max: Bytes::from_mib(1152),
         }
     }
 }
@@ -64,6 +68,8 @@ pub struct Asker<'a> {
     pub daemon: Uuid,
     /// Whether the start is to be given up.
     pub stop: &'a dyn Fn() -> bool,
+    /// Starts a command, the server or what makes its data, where its limits hold.
+    pub start: &'a mut dyn FnMut(&mut Command) -> io::Result<Child>,
     /// Takes sentences that a person should read.
     pub note: &'a mut dyn FnMut(String),
 }
@@ -106,7 +112,7 @@ impl ScratchServer {
         }
         home.renew_working_directories()?;
         setup::prepare_data(&mut home, &program, options, asker)?;
-        let mut server = ScratchServer::spawn(home, program, options)?;
+        let mut server = ScratchServer::spawn(home, program, options, asker)?;
         server.await_ready(options.start_timeout, asker.stop)?;
         server.examine(options, asker.note)?;
         Ok(server)
@@ -147,10 +153,15 @@ impl ScratchServer {
         Ok(())
     }
 
-    fn spawn(home: Home, program: Program, options: &ScratchOptions) -> anyhow::Result<ScratchServer> {
+    fn spawn(
+        home: Home,
+        program: Program,
+        options: &ScratchOptions,
+        asker: &mut Asker<'_>,
+    ) -> anyhow::Result<ScratchServer> {
         let begin = Instant::now();
-        let child = setup::server_command(&home, &program, options)?
-            .spawn()
+        let mut command = setup::server_command(&home, &program, options)?;
+        let child = (asker.start)(&mut command)
             .with_context(|| format!("{} cannot be started", program.path.display()))?;
         let access = Access::by_socket(home.socket(), "root");
         let remembered = Remembered::new(child.id(), &home.data());

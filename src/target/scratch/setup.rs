@@ -118,11 +118,11 @@ fn initialise(
     home: &Home,
     program: &Program,
     options: &ScratchOptions,
-    asker: &Asker<'_>,
+    asker: &mut Asker<'_>,
 ) -> anyhow::Result<()> {
     let mut command = initialise_command(home, program, options)?;
     let name = command.get_program().display().to_string();
-    let mut child = command.spawn().with_context(|| format!("{name} cannot be started"))?;
+    let mut child = (asker.start)(&mut command).with_context(|| format!("{name} cannot be started"))?;
     let limit = options.start_timeout;
     let what = match wait_for_end(&mut child, limit, asker.stop) {
         Waited::Done(status) if status.success() => return Ok(()),
