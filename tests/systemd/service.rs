@@ -216,9 +216,11 @@ fn the_load_had_a_group_of_its_own(machine: &Machine, cases: &[Value]) {
         true => value.to_owned(),
         false => format!("not applied ({value}): memory is not accounted for /benchd.slice/benchd-worker@"),
     };
-    for (case, limit, value) in
-        [(0, "memory_max", "4GiB"), (1, "memory_max", "4GiB and "), (4, "server_memory_max", "1152MiB")]
-    {
+    for (case, limit, value) in [
+        (0, "memory_max", "4GiB"),
+        (1, "memory_max", "4GiB and 1KiB it fills"),
+        (4, "server_memory_max", "1152MiB"),
+    ] {
         let stamp = cases[case]["limits"][limit].as_str().unwrap();
         assert!(stamp.starts_with(&memory(value)), "{stamp}");
     }
