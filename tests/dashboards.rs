@@ -317,6 +317,49 @@ fn promtool_accepts_rules_examples_and_tests() {
     promtool(&program, &["test", "rules", "alerts_test.yml"]);
 }
 
+/// Counters that are first seen soon after they began: `rate()` alone makes more of the part than of the whole.
+#[test]
+fn shares_of_seconds_are_right_from_their_first_value_on() {
+    let Some(program) = common::tool("promtool") else { return };
+    let host = dashboards().into_iter().find(|(name, _)| name == "benchd-host").unwrap().1;
+    let panel = panels(&host).find(|panel| panel["title"] == "Share of seconds above a utilisation").unwrap();
+    let of_panel = targets(panel).map(|target| {
+        let query = without_variables(target["expr"].as_str().unwrap(), &[("$__rate_interval", "15m")]);
+        (query, r#"{instance="db1"}"#)
+    });
+    let rule =
+        rules("recording.rules.yml").into_iter().find(|(name, _)| name.contains("seconds_above")).unwrap();
+    let all: Vec<(String, &str)> = of_panel.chain([(rule.1, r#"{instance="db1", job="benchd"}"#)]).collect();
+    assert_eq!(all.len(), 4, "{all:?}");
+    let series = |end: &str, values: &str| {
+        let name = format!("benchd_host_cpu_utilization_ratio_{end}job=\"benchd\", instance=\"db1\"}}");
+        format!("      - {{series: '{name}', values: '_x5 {values}'}}\n")
+    };
+    let mut file = format!("tests:\n  - interval: 1m\n    input_series:\n{}", series("count{", "120+60x60"));
+    for (le, values) in [("0.5", "60+30x60"), ("0.8", "50+45x60"), ("0.9", "50+54x60"), ("0.95", "50+60x60")]
+    {
+        file += &series(&format!("bucket{{le=\"{le}\", "), values);
+    }
+    file += "    promql_expr_test:\n";
+    for ((query, labels), share) in all.iter().zip([0.5, 0.25, 0.0, 0.1]) {
+        let expr = serde_json::to_string(&format!("round({query}, 0.001)")).unwrap();
+        for early in 0..=20 {
+            writeln!(file, "      - {{expr: {expr}, eval_time: {early}m}}").unwrap();
+        }
+        for later in 22..=60 {
+            writeln!(
+                file,
+                "      - {{expr: {expr}, eval_time: {later}m, exp_samples: [{{labels: '{labels}', value: {share}}}]}}"
+            )
+            .unwrap();
+        }
+    }
+    let directory = common::directory();
+    let path = directory.path().join("shares.yml");
+    fs::write(&path, file).unwrap();
+    promtool(&program, &["test", "rules", path.to_str().unwrap()]);
+}
+
 /// Values of variables that are no choice of series.
 const VALUES: [(&str, &str); 5] = [
     ("$__rate_interval", "1m"),
