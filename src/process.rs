@@ -145,6 +145,21 @@ pub(crate) fn make_room_for_files(more: u64) -> anyhow::Result<()> {
         .with_context(|| format!("raise the limit of open files to {needed}"))
 }
 
+/// Bytes that this process and those it started have sent towards disks, as the kernel accounts for them; `None` where
+/// it does not. Processes that ended and were waited for are in the account of this one, so only those that live are
+/// asked beside it: to be called by the thread that starts and collects them.
+pub(crate) fn written_bytes() -> Option<u64> {
+    let children = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+    let of_children: u64 = children.split_ascii_whitespace().filter_map(written_by).sum();
+    Some(of_children + written_by("self")?)
+}
+
+/// `write_bytes` of `/proc/PID/io` (proc(5)), all threads included.
+fn written_by(process: &str) -> Option<u64> {
+    let io = fs::read_to_string(format!("/proc/{process}/io")).ok()?;
+    io.lines().find_map(|line| line.strip_prefix("write_bytes: "))?.parse().ok()
+}
+
 /// Ids of all processes.
 pub(crate) fn all() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();

@@ -89,6 +89,49 @@ fn workloads_of_the_host_run_and_tell_the_bytes_they_moved() {
 }
 
 #[test]
+fn what_runs_write_is_counted_that_of_scratch_servers_included() {
+    let place = Place::new(
+        r#"
+[suite.files]
+profile = "lab"
+[[suite.files.benchmark]]
+workload = "fileio"
+target = "files"
+pattern = "seqwr"
+files = 1
+total = "8MiB"
+operations = 512
+time = "0s"
+warm_up = "0s"
+[suite.server]
+profile = "lab"
+[[suite.server.benchmark]]
+workload = "oltp_point_select"
+target = "scratch"
+tables = 1
+table_size = 100
+time = "100ms"
+warm_up = "0s"
+"#,
+    );
+    if benchd::target::refuses_direct(&place.path("")).is_some() {
+        return common::skip("a disk under /tmp");
+    }
+    let daemon = place.serve();
+    let written = || daemon.metric("benchd_load_written_bytes_total").unwrap();
+    assert!(written() < 1.0);
+    daemon.follow(&daemon.trigger(r#"{"suite":"files"}"#));
+    let by_files = written();
+    assert!(by_files >= f64::from(8 << 20), "{by_files}");
+    if Flavour::present().is_empty() {
+        return;
+    }
+    daemon.follow(&daemon.trigger(r#"{"suite":"server"}"#));
+    let by_server = written() - by_files;
+    assert!(by_server >= f64::from(1 << 20), "{by_server}");
+}
+
+#[test]
 fn memory_that_others_need_and_pages_that_are_not_there_are_not_taken() {
     let place = Place::new("");
     let huge = place.run(&["run", "-w", "memory", "mode=latency", "size=1TiB", "time=1s"]);

@@ -36,7 +36,7 @@ const fn each(what: &'static str, series: usize, number: fn(&Shape) -> usize) ->
 
 /// What adds series, and how many each; a test counts them.
 pub(super) const GROWTH: &[Growth] = &[
-    each("nothing but the program and its host", 118, |_| 1),
+    each("nothing but the program and its host", 119, |_| 1),
     each("collector", 2, |shape| shape.collectors),
     each("collector whose values are cached, in addition", 1, |shape| shape.cached_collectors),
     each("guard that can refuse runs, or that can end them", 1, |shape| shape.guards),
@@ -51,7 +51,7 @@ pub(super) const GROWTH: &[Growth] = &[
         53,
         |shape| shape.servers,
     ),
-    each("suite, with a schedule and a last run that failed", 20, |shape| shape.suites),
+    each("suite, with a schedule and a last run that failed", 21, |shape| shape.suites),
     each("case with a last result", 15, |shape| shape.cases),
     each("scratch target that holds data", 1, |shape| shape.scratch),
     each("target whose device fileio has measured", 6, |shape| shape.measured),

@@ -56,6 +56,9 @@ pub struct Snapshot {
     pub live: Vec<LiveCase>,
     /// CPU time of all load since the program began, in seconds.
     pub load_cpu_seconds: f64,
+    /// Bytes that all load and scratch servers have written since the program began; `None` where the kernel does not
+    /// account for them.
+    pub load_written_bytes: Option<u64>,
     /// The host's raw counters.
     pub host: Option<Arc<Sample>>,
     /// The host's peaks and distributions, of the disks that are to have some.
@@ -131,6 +134,8 @@ pub struct SuiteStatus {
     pub interval: Option<Span>,
     /// Whether a run of it is under way.
     pub active: bool,
+    /// Whether every guard held when they were last asked; `None` before that.
+    pub ready: Option<bool>,
     /// What was counted since the program began.
     pub counters: SuiteCounters,
     /// Its last run that began and ended.

@@ -154,6 +154,7 @@ fn suite() -> SuiteStatus {
         next: Some(at(3600)),
         interval: Some(Span::from_secs(86_400)),
         active: true,
+        ready: Some(true),
         counters: SuiteCounters {
             begun: BTreeMap::from([(Trigger::Schedule, 3)]),
             failed: 1,
@@ -474,6 +475,7 @@ fn full() -> Snapshot {
         ceilings: vec![ceilings()],
         live: live(),
         load_cpu_seconds: 12.5,
+        load_written_bytes: Some(1 << 30),
         host: Some(Arc::new(host())),
         peaks: peaks(),
         servers: vec![server("main")],

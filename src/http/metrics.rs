@@ -151,6 +151,7 @@ async fn snapshot(shared: &Shared, patience: Duration) -> Snapshot {
             .collect(),
         live: measured(&live),
         load_cpu_seconds: live.cpu_seconds(),
+        load_written_bytes: Path::new("/proc/self/io").exists().then(|| live.written_bytes()),
         host: Some(host),
         peaks: peaks(shared, &config),
         servers,
@@ -224,6 +225,7 @@ fn peaks(shared: &Shared, config: &Config) -> Vec<Peak> {
 fn suites(shared: &Shared, config: &Config, history: &History, counters: &Counters) -> Vec<SuiteStatus> {
     let next_runs = shared.services.next_runs();
     let active = shared.services.runner.active();
+    let ready = Arc::clone(&shared.suites_ready.borrow());
     config
         .suites
         .values()
@@ -234,6 +236,7 @@ fn suites(shared: &Shared, config: &Config, history: &History, counters: &Counte
                 scheduled: suite.schedule.is_some(),
                 next: next.map(|next| next.at),
                 interval: next.and_then(|next| next.interval),
+                ready: ready.get(&suite.name).copied(),
                 active: active.as_ref().is_some_and(|active| active.suite == suite.name),
                 counters: counters.get(&suite.name).cloned().unwrap_or_default(),
                 last_run: history.last_runs.get(&suite.name).cloned(),

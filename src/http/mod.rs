@@ -26,6 +26,7 @@ mod order;
 mod page;
 mod probe;
 mod problem;
+mod ready;
 mod routes;
 mod runs;
 mod seen;

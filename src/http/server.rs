@@ -16,6 +16,7 @@ use super::gate::{Gate, Peer};
 use super::history::{self, History};
 use super::idempotency::Remembered;
 use super::probe::Probe;
+use super::ready::{self, SuitesReady};
 use super::services::Services;
 use super::socket::{self, ListeningSocket, SocketOptions};
 use super::web::{self, State};
@@ -29,7 +30,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 pub struct Server {
     shared: Arc<Shared>,
     open: Vec<Listening>,
-    keeper: JoinHandle<()>,
+    keepers: [JoinHandle<()>; 2],
     watcher: JoinHandle<()>,
 }
 
@@ -37,6 +38,8 @@ pub struct Server {
 pub(super) struct Shared {
     pub(super) services: Services,
     pub(super) history: watch::Receiver<Arc<History>>,
+    /// Whether a run of each suite would begin now.
+    pub(super) suites_ready: watch::Receiver<SuitesReady>,
     pub(super) rejected: Rejected,
     pub(super) starts: tokio::sync::Mutex<Remembered>,
     /// TLS, users and headers in force.
@@ -133,13 +136,16 @@ impl Server {
     /// # Errors
     /// When the web configuration has problems.
     pub async fn start(services: Services) -> Result<Server> {
-        let ended = services.runner.ended();
+        let ended = || services.runner.ended();
+        let (of_history, of_guards) = (ended(), ended());
         let state = web::first(&services.config())?;
         let first = history::read(&services).await.unwrap_or_default();
         let (history_sender, history) = watch::channel(Arc::new(first));
+        let (ready_sender, suites_ready) = watch::channel(SuitesReady::default());
         let shared = Arc::new(Shared {
             services,
             history,
+            suites_ready,
             rejected: Rejected::default(),
             starts: tokio::sync::Mutex::new(Remembered::default()),
             web: watch::channel(state).0,
@@ -151,9 +157,12 @@ impl Server {
             listening: Mutex::default(),
             process: Mutex::default(),
         });
-        let keeper = tokio::spawn(history::keep(Arc::clone(&shared), ended, history_sender));
+        let keepers = [
+            tokio::spawn(history::keep(Arc::clone(&shared), of_history, history_sender)),
+            tokio::spawn(ready::keep(Arc::clone(&shared), of_guards, ready_sender)),
+        ];
         let watcher = tokio::spawn(web::watch(Arc::clone(&shared)));
-        Ok(Server { shared, open: Vec::new(), keeper, watcher })
+        Ok(Server { shared, open: Vec::new(), keepers, watcher })
     }
 
     /// Reads the web configuration again, without waiting for the next look at its files.
@@ -211,7 +220,7 @@ impl Server {
     pub async fn stop(self, within: Duration) -> bool {
         close(self.open).await;
         self.shared.phase.send_replace(Phase::Finishing);
-        self.keeper.abort();
+        self.keepers.iter().for_each(JoinHandle::abort);
         self.watcher.abort();
         let all = async { tokio::join!(self.shared.tcp.all_closed(), self.shared.unix.all_closed()) };
         let finished = tokio::time::timeout(within, all).await.is_ok();

@@ -15,6 +15,7 @@ const VISIBLE: usize = 2;
 pub struct Live {
     cases: Vec<LiveCase>,
     cpu_seconds: f64,
+    written_bytes: u64,
 }
 
 /// Totals of one case since its measured part began.
@@ -77,6 +78,16 @@ impl Live {
     /// CPU time of all load since the program began, in seconds.
     pub fn cpu_seconds(&self) -> f64 {
         self.cpu_seconds
+    }
+
+    /// Bytes that all load and scratch servers have written since the program began.
+    pub fn written_bytes(&self) -> u64 {
+        self.written_bytes
+    }
+
+    /// So many more bytes were written.
+    pub(crate) fn wrote(&mut self, bytes: u64) {
+        self.written_bytes += bytes;
     }
 
     /// A case begins: its series start at 0, whatever ran under its name before.

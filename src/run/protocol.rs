@@ -22,7 +22,7 @@ use crate::target::{Access, DirectoryOptions, ScratchOptions, Way};
 pub const LINE_LIMIT: u64 = 4 << 20;
 
 /// Version of the protocol; the program's version must agree as well.
-const PROTOCOL: u32 = 2;
+const PROTOCOL: u32 = 3;
 
 /// The first line of each side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,6 +148,8 @@ pub enum FromWorker {
     Case(Box<CaseRecord>),
     /// Something that an earlier run left was ended or removed.
     LeftOver(LeftOver),
+    /// Bytes that the run has written so far, its load and its scratch servers included.
+    Written(u64),
     /// The run ended and everything is cleaned up; what went wrong beside the cases.
     Ended(Option<Failure>),
 }

@@ -45,6 +45,8 @@ struct Supervision<'a> {
     stopped: Option<StopReason>,
     /// What the host does while the present case runs.
     series: Option<CaseSeries>,
+    /// Bytes that the worker told of as written.
+    written: u64,
     /// The cases so far without their intervals and histograms, to be set side by side.
     cases: Vec<CaseRecord>,
 }
@@ -65,6 +67,7 @@ pub(super) async fn run(
         clock: Instant::now(),
         stopped: None,
         series: None,
+        written: 0,
         cases: Vec::new(),
     };
     let failure = match supervision.work(start, stop).await {
@@ -95,7 +98,7 @@ pub(super) async fn clear(
             FromWorker::Hello(hello) => hello.check()?,
             FromWorker::LeftOver(kind) => found.push(kind),
             FromWorker::Ended(_) => return Ok(()),
-            FromWorker::Event(_) | FromWorker::Case(_) => {}
+            FromWorker::Event(_) | FromWorker::Case(_) | FromWorker::Written(_) => {}
         }
         line.clear();
     }
@@ -215,6 +218,10 @@ impl Supervision<'_> {
             FromWorker::Hello(hello) => hello.check()?,
             FromWorker::Event(event) => self.happened(event),
             FromWorker::LeftOver(kind) => self.shared.state().count_left_over(&[kind]),
+            FromWorker::Written(bytes) => {
+                self.shared.state().live.wrote(bytes.saturating_sub(self.written));
+                self.written = self.written.max(bytes);
+            }
             FromWorker::Case(record) => self.keep(*record).await,
             FromWorker::Ended(failure) => return Ok(Some(failure)),
         }

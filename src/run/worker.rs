@@ -21,6 +21,7 @@ use super::recover::LeftOver;
 use super::targets::{Targets, Teller};
 use crate::analysis;
 use crate::driver::Stop;
+use crate::process::written_bytes;
 use crate::record::{CaseRecord, Event, Failure, Outcome, SCHEMA, Stage};
 use crate::workloads::{self, Kind, NO_SPACE, Needs, Workload};
 
@@ -119,6 +120,9 @@ impl Worker<'_> {
             targets.end_own_connections(self);
         }
         let cleaned = targets.close(self);
+        if let Some(bytes) = written_bytes() {
+            self.emitter.send(FromWorker::Written(bytes))?;
+        }
         Ok(cleaned.err().map(|error| Failure {
             stage: Stage::CleanUp,
             reason: "clean_up".to_owned(),
@@ -159,6 +163,13 @@ impl Worker<'_> {
             stage: run.stage,
             planned_seconds,
         }))
+    }
+
+    /// Tells what this process and those it started have written. Whoever misses it learns it from the next one.
+    fn tell_written(&self) {
+        if let Some(bytes) = written_bytes() {
+            self.emitter.offer(FromWorker::Written(bytes));
+        }
     }
 
     fn prepare_and_load(&self, run: &mut CaseRun<'_>, targets: &mut Targets<'_>) -> LoadReport {
@@ -202,6 +213,7 @@ impl Worker<'_> {
                 unit: unit.to_owned(),
                 per_second,
             }));
+            self.tell_written();
         };
         workload.prepare(prepared, &self.stop, &mut progress)
     }
@@ -239,6 +251,7 @@ impl Worker<'_> {
                 cpu_seconds: observed.cpu_seconds,
                 interval: Box::new(observed.interval),
             }));
+            self.tell_written();
             Ok(())
         })
         .map(|report| report.at(run.stage))

@@ -1,6 +1,6 @@
 //! Processor, load, processes and pressure of the host.
 
-use super::super::family::{COUNT, COUNT_SECONDS, Family, NUMBER, Points, SECONDS};
+use super::super::family::{COUNT, COUNT_BYTES, COUNT_SECONDS, Family, NUMBER, Points, SECONDS};
 use super::super::snapshot::Snapshot;
 use crate::sample::{Cpu, CpuTimes, Load, Pressure, TICKS_PER_SECOND};
 
@@ -137,6 +137,14 @@ pub(super) const FAMILIES: &[Family] = &[
         "CPU time used by all load processes since start: what benchd itself cost the host.",
         ("getrusage of the load process", "never"),
         |now, out| out.one(now.load_cpu_seconds),
+    ),
+    Family::new(
+        "benchd_load_written_bytes_total",
+        COUNT_BYTES,
+        &[],
+        "Bytes written by workers, load processes and scratch servers since start (wear of solid-state disks).",
+        ("/proc/PID/io write_bytes", "kernel without accounts of input and output"),
+        |now, out| out.known(now.load_written_bytes.map(|bytes| bytes as f64)),
     ),
 ];
 

@@ -41,6 +41,15 @@ pub(super) const SCHEDULER: &[Family] = &[
         ("queue", "never"),
         |now, out| out.one(now.queue_length as f64),
     ),
+    Family::new(
+        "benchd_suite_ready",
+        NUMBER,
+        &["suite"],
+        "1 when every guard of the suite held at the last check (each minute): a run started now would not be blocked. The \
+         window guard counts.",
+        ("guards", "before the first check"),
+        |now, out| suites(now, out, |suite| suite.ready.map(flag)),
+    ),
 ];
 
 pub(super) const RUNS: &[Family] = &[
