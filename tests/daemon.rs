@@ -122,7 +122,8 @@ warm_up = "0s"
     assert!(written() < 1.0);
     daemon.follow(&daemon.trigger(r#"{"suite":"files"}"#));
     let by_files = written();
-    assert!(by_files >= f64::from(8 << 20), "{by_files}");
+    // A few of the 512 requests of 16 KiB are fsyncs.
+    assert!((f64::from(7 << 20)..f64::from(10 << 20)).contains(&by_files), "{by_files}");
     if Flavour::present().is_empty() {
         return;
     }

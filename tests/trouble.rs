@@ -10,6 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use common::fuse::Fuse;
 use common::program::{Daemon, PATIENCE, Place, children, is_alive, words};
 use common::{Flavour, Server};
 use nix::sys::signal::{Signal, kill};
@@ -448,6 +449,97 @@ fn a_frozen_server_takes_its_metrics_along_and_delays_no_scrape() {
         assert!(status.success(), "{said}");
         server.thaw();
     }
+}
+
+fn yes(value: f64) -> bool {
+    value > 0.5
+}
+
+fn no(value: f64) -> bool {
+    value < 0.5
+}
+
+/// Waits until a series has a value that will do; every scrape meanwhile is answered within two seconds.
+fn comes_to(daemon: &Daemon, series: &str, wanted: impl Fn(f64) -> bool) {
+    let began = Instant::now();
+    loop {
+        let asked = Instant::now();
+        let found = daemon.metric(series);
+        let took = asked.elapsed();
+        assert!(took < Duration::from_secs(2), "a scrape took {took:?}");
+        if found.is_some_and(&wanted) {
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE, "{series} is {found:?}");
+    }
+}
+
+#[test]
+fn a_mount_that_hangs_delays_no_scrape_and_no_run_starts_on_it() {
+    let Some(fuse) = Fuse::start() else { return };
+    let place = Place::new("");
+    let far = place.path("far");
+    fs::create_dir(&far).unwrap();
+    let targets = format!(
+        "sample.filesystem_interval = \"1s\"\n[target.far]\nkind = \"directory\"\npath = \"{0}\"\nallow_network = true\n\
+         [target.scratch]\nkind = \"scratch\"\ndirectory = \"{0}/scratch\"\n",
+        far.display()
+    );
+    let suite = "profile = \"lab\"\n[[suite.far.benchmark]]\nworkload = \"fileio\"\ntarget = \"far\"\ntotal = \"4MiB\"\n";
+    place.configure(&format!("{targets}[suite.far]\n{suite}"));
+    let serve = || place.try_serve_by(fuse.mounted(&far, &place.command(&["serve"])));
+    let daemon = serve().unwrap_or_else(|said| panic!("{said}"));
+    let collector = "benchd_collector_success{collector=\"filesystem\"}";
+    let (ready, blocked) = ("benchd_suite_ready{suite=\"far\"}", "benchd_runs_blocked_total{guard=\"path\"}");
+    let here = far.display();
+    daemon.metric_to_come(&format!(
+        "benchd_host_filesystem_avail_bytes{{device=\"hangs\",fstype=\"fuse\",mountpoint=\"{here}\"}}"
+    ));
+    comes_to(&daemon, ready, yes);
+
+    let hung = fuse.hang();
+    comes_to(&daemon, collector, no);
+    let refused = daemon.ask("POST", "/api/v1/runs", r#"{"suite":"far"}"#);
+    assert_eq!(refused.status, 423, "{}", refused.body);
+    assert!(
+        refused.body.contains(&format!("the filesystem of {here} has not answered for 5 s")),
+        "{}",
+        refused.body
+    );
+    // A schedule asks the guards too, and a reload asks what runs would meet.
+    let before = daemon.metric(blocked).unwrap();
+    place.configure(&format!("{targets}[suite.far]\nevery = \"1s\"\n{suite}"));
+    daemon.signal(Signal::SIGHUP);
+    comes_to(&daemon, ready, no);
+    comes_to(&daemon, blocked, |count| count > before);
+
+    drop(hung);
+    place.configure(&format!("{targets}[suite.far]\n{suite}"));
+    daemon.signal(Signal::SIGHUP);
+    comes_to(&daemon, collector, yes);
+    comes_to(&daemon, ready, yes);
+    let (status, said) = daemon.end(Signal::SIGTERM);
+    assert!(status.success(), "{said}");
+}
+
+#[test]
+fn a_daemon_that_starts_while_a_mount_hangs_is_scraped() {
+    let Some(fuse) = Fuse::start() else { return };
+    let place = Place::new("");
+    let far = place.path("far");
+    fs::create_dir(&far).unwrap();
+    place.configure(&format!(
+        "[target.scratch]\nkind = \"scratch\"\ndirectory = \"{0}/scratch\"\n[target.far]\nkind = \"directory\"\npath = \"{0}\"\n",
+        far.display()
+    ));
+    let hung = fuse.hang();
+    let daemon = place.try_serve_by(fuse.mounted(&far, &place.command(&["serve"])));
+    let daemon = daemon.unwrap_or_else(|said| panic!("{said}"));
+    // Of what is dropped first, the daemon does not have to be waited for.
+    let hung = hung;
+    comes_to(&daemon, "benchd_collector_success{collector=\"filesystem\"}", no);
+    drop(hung);
+    comes_to(&daemon, "benchd_collector_success{collector=\"filesystem\"}", yes);
 }
 
 #[test]

@@ -177,7 +177,8 @@ impl Daemon {
         let mut hangup = signals::reload_signal()?;
         self.announce();
         if let Some(suite) = run_now {
-            run_now::start(&self.runner, &self.configuration.in_force(), &suite, &self.server.addresses())?;
+            let config = self.configuration.in_force();
+            run_now::start(&self.runner, &config, &suite, &self.server.addresses()).await?;
         }
         loop {
             tokio::select! {

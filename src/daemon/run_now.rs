@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::config::Config;
 use crate::exit::{Ended, Exit};
@@ -12,7 +12,12 @@ use crate::run::guards::WINDOW;
 use crate::run::{self, Follow, Runner, Start};
 
 /// Starts the suite and shows its events as log lines.
-pub(super) fn start(runner: &Runner, config: &Config, suite: &str, addresses: &[SocketAddr]) -> Result<()> {
+pub(super) async fn start(
+    runner: &Runner,
+    config: &Config,
+    suite: &str,
+    addresses: &[SocketAddr],
+) -> Result<()> {
     let Some(suite) = config.suites.get(suite) else {
         let suites: Vec<&str> = config.suites.keys().map(String::as_str).collect();
         return Err(Ended::because(
@@ -23,7 +28,7 @@ pub(super) fn start(runner: &Runner, config: &Config, suite: &str, addresses: &[
     for address in addresses {
         log::info!("status page http://{address}/  metrics http://{address}/metrics");
     }
-    let accepted = runner.start(Start {
+    let start = Start {
         suite: suite.clone(),
         targets: config.targets.clone(),
         trigger: Trigger::Request,
@@ -32,7 +37,10 @@ pub(super) fn start(runner: &Runner, config: &Config, suite: &str, addresses: &[
         cases: Vec::new(),
         queue: true,
         overrides: BTreeSet::from([WINDOW.to_owned()]),
-    });
+    };
+    let asked = runner.clone();
+    // The guards look at disks, which may hang.
+    let accepted = tokio::task::spawn_blocking(move || asked.start(start)).await.context("ask the guards")?;
     match accepted.map(|accepted| runner.follow(accepted.id)) {
         Ok(Some(follow)) => drop(tokio::spawn(show(follow))),
         Ok(None) => {}

@@ -231,10 +231,12 @@ impl Scheduler {
             queue: true,
             overrides: BTreeSet::new(),
         };
-        match self.runner.start(start) {
+        let (runner, name) = (self.runner.clone(), suite.name.clone());
+        // The guards look at disks, which may hang.
+        tokio::task::spawn_blocking(move || match runner.start(start) {
             Ok(_) | Err(Refused::Blocked(..) | Refused::Draining) => {}
-            Err(refused) => log::warn!(BENCHD_SUITE = suite.name; "{} not started: {refused:?}", suite.name),
-        }
+            Err(refused) => log::warn!(BENCHD_SUITE = name; "{name} not started: {refused:?}"),
+        });
     }
 
     /// Tells everybody when suites start next.

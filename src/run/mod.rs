@@ -12,6 +12,7 @@
 mod emit;
 mod groups;
 pub mod guards;
+mod in_time;
 mod launch;
 mod ledger;
 mod life;

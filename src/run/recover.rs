@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
+use super::in_time::in_time;
 use super::launch::Launcher;
 use super::ledger::{self, Part};
 use super::protocol::ClearRequest;
@@ -36,7 +37,9 @@ words! {
 
 /// Bytes that scratch servers of this daemon hold in their directories, by target; of those that hold any.
 pub fn scratch_bytes(targets: &BTreeMap<String, Target>, daemon: Uuid) -> BTreeMap<String, u64> {
-    let homes = |target: &Target| target::scratch_homes(&target.scratch()?.directory, daemon).ok();
+    let homes = |target: &Target| {
+        in_time(&target.scratch()?.directory, move |directory| target::scratch_homes(directory, daemon))?.ok()
+    };
     let mut found = BTreeMap::new();
     for (name, target) in targets {
         let own = homes(target).into_iter().flatten().filter(|home| home.target == *name && home.bytes > 0);

@@ -16,6 +16,7 @@
 )]
 
 pub(crate) mod certificates;
+pub(crate) mod fuse;
 pub(crate) mod manager;
 pub(crate) mod program;
 

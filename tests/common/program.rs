@@ -84,7 +84,12 @@ impl Place {
 
     /// Starts the daemon; what it said when it ended before it was ready.
     pub(crate) fn try_serve(&self, arguments: &[&str]) -> Result<Daemon, String> {
-        let mut child = self.command(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        self.try_serve_by(self.command(arguments))
+    }
+
+    /// The same by a command that becomes the daemon.
+    pub(crate) fn try_serve_by(&self, mut command: Command) -> Result<Daemon, String> {
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = lines_of(child.stderr.take().unwrap());
         let mut daemon = Daemon { child, lines, said: String::new(), socket: self.path("benchd.sock") };
         match daemon.wait_for(" ready in ") {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::{Found, Guard, Situation};
 use crate::config::{DirectoryTarget, Target};
+use crate::run::in_time::{in_time, silent};
 use crate::target::free_bytes;
 use crate::units::Bytes;
 
@@ -56,22 +57,26 @@ fn too_large(name: &str, planned: u64, directory: &DirectoryTarget) -> Found {
 fn check_directory(name: &str, planned: u64, directory: &Path, key: &str) -> Found {
     let needed = (planned as f64 * RESERVE) as u64 + MARGIN.get();
     let limit = format!("{} free", in_mib(needed));
-    match free_bytes(directory) {
-        Ok(free) if free >= needed => {
+    match in_time(directory, free_bytes) {
+        Some(Ok(free)) if free >= needed => {
             Found::Holds { measured: format!("{} free on {}", in_mib(free), directory.display()), limit }
         }
-        Ok(free) => Found::Violated {
+        Some(Ok(free)) => Found::Violated {
             measured: format!("{} free on {}", in_mib(free), directory.display()),
             limit,
             advice: format!(
                 "make room, set [target.{name}] {key} to a larger disk, or use smaller tables or files"
             ),
         },
-        Err(error) => Found::Violated {
+        Some(Err(error)) => Found::Violated {
             measured: format!("{} cannot be asked: {error}", directory.display()),
             limit,
             advice: format!("check that the directory of target {name} exists and may be read"),
         },
+        None => {
+            let (measured, advice) = silent(directory);
+            Found::Violated { measured, limit, advice }
+        }
     }
 }
 

@@ -93,6 +93,16 @@ fn found(name: &str, found: Found) -> GuardCheck {
     GuardCheck { guard: name.to_owned(), holds, measured, limit, advice }
 }
 
+/// A check that came to no end: what guards cannot see does not hold.
+pub(super) fn unanswered() -> GuardCheck {
+    let found = Found::Violated {
+        measured: "the guards came to no end".to_owned(),
+        limit: "all of them hold".to_owned(),
+        advice: "see the journal".to_owned(),
+    };
+    self::found(exclusive::GUARD.name, found)
+}
+
 /// Those that do not hold and are not among the ignored ones.
 pub fn blocking(checks: &[GuardCheck], ignored: &BTreeSet<String>) -> Vec<GuardCheck> {
     checks

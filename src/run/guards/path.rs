@@ -2,6 +2,7 @@
 
 use super::{Found, Guard, Situation};
 use crate::config::Target;
+use crate::run::in_time::{in_time, silent};
 use crate::target::look_at;
 
 pub(super) const GUARD: Guard = Guard {
@@ -20,7 +21,11 @@ fn check(situation: &Situation<'_>) -> Found {
         if !concerned {
             continue;
         }
-        let looked = look_at(&directory.path, directory.allow_network);
+        let allow_network = directory.allow_network;
+        let Some(looked) = in_time(&directory.path, move |path| look_at(path, allow_network)) else {
+            let (measured, advice) = silent(&directory.path);
+            return Found::Violated { measured, limit: LIMIT.to_owned(), advice };
+        };
         // A worker apart from this process looks again, from where it may write.
         if let Some(unfit) = looked.err().filter(|unfit| !(unfit.read_only && situation.apart)) {
             let advice = format!("[target.{name}] path: {}", unfit.advice);
