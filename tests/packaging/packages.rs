@@ -113,7 +113,7 @@ fn the_rpm_carries_these_files_for_these_owners() {
     tells_nothing_of_the_machine(&rpm);
 }
 
-/// Nothing but glibc, the compiler's library and what the scriptlets call is required.
+/// Nothing but glibc, the compiler's library, the names of time zones and what the scriptlets call is required.
 fn needs_only_the_system(rpm: &Path) {
     let known = [
         "/bin/sh",
@@ -128,12 +128,15 @@ fn needs_only_the_system(rpm: &Path) {
         "rtld",
         "shadow-utils",
         "systemd",
+        "tzdata",
     ];
     let requires = run("rpm", &["-qp", "--nosignature", "--requires", rpm.to_str().unwrap()]);
     for line in requires.lines() {
         assert!(known.iter().any(|known| line.starts_with(known)), "the package needs {line}");
     }
     assert!(requires.contains("libc.so.6"), "{requires}");
+    let recommends = run("rpm", &["-qp", "--nosignature", "--recommends", rpm.to_str().unwrap()]);
+    assert_eq!(recommends, "openssl\n");
 }
 
 /// Beside the program, which was built for tests, no file and no tag names the machine or the time of the build.
@@ -278,6 +281,7 @@ fn the_deb_carries_the_same_files() {
                 line.split(" ./").nth(1).map(|path| format!("{} /{path}", &line[..10])).unwrap()
             })
             .map(|line| line.replace("vendor-completions", "site-functions"))
+            .map(|line| line.replace("doc/benchd/third-party", "licenses/benchd/third-party"))
             .filter(|line| !line.ends_with("/copyright") && !line.ends_with("/changelog.gz"))
             .collect();
         let of_rpm: BTreeSet<String> = of_rpm
@@ -290,9 +294,37 @@ fn the_deb_carries_the_same_files() {
     }
     let deb = package(&debs, "benchd");
     let control = run("dpkg-deb", &["-f", deb.to_str().unwrap()]);
-    assert!(control.contains("Depends: libc6 (>= 2.28), adduser\n"), "{control}");
+    assert!(
+        control.contains("Depends: libc6 (>= 2.28), adduser, tzdata\nRecommends: openssl\n"),
+        "{control}"
+    );
     let files = run("dpkg-deb", &["--info", deb.to_str().unwrap(), "conffiles"]);
     assert_eq!(files, "/etc/benchd/benchd.toml\n");
+}
+
+/// A list of every crate that is linked, and the texts of their licences.
+#[test]
+fn the_licences_of_what_is_linked_are_carried() {
+    let licences = Path::new(ROOT).join("packaging/licences");
+    let text = run(licences.to_str().unwrap(), &[]);
+    let (list, texts) = text.split_once("\nTheir texts, each once:\n").unwrap();
+    let crates: BTreeSet<&str> = list.lines().skip(2).filter_map(|line| line.split(' ').next()).collect();
+    for linked in ["serde_json", "ring", "mysql_common", "libsqlite3-sys"] {
+        assert!(crates.contains(linked), "{linked} is not in {crates:?}");
+    }
+    for other in ["benchd", "criterion", "proptest", "cc", "serde_derive"] {
+        assert!(!crates.contains(other), "{other} is not linked");
+    }
+    let titled: BTreeSet<&str> = texts
+        .split(&format!("\n{}\n", "-".repeat(80)))
+        .filter_map(|part| part.split_once(":\n"))
+        .flat_map(|(names, _)| names.split(", "))
+        .filter_map(|name| name.split(' ').next())
+        .collect();
+    let without: Vec<&&str> =
+        crates.iter().filter(|name| **name != "SQLite" && !titled.contains(*name)).collect();
+    assert!(without.is_empty(), "no text of {without:?}");
+    assert!(!text.contains(ROOT) && !text.contains("/registry/"), "paths of this machine");
 }
 
 #[test]
