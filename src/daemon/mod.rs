@@ -201,13 +201,7 @@ impl Daemon {
         self.ready.send_modify(|ready| *ready = Ok(()));
         manager::tell(&[NotifyState::Ready]);
         tokio::spawn(manager::show(self.runner.clone(), Arc::clone(&self.next_runs)));
-        tokio::spawn(watchdog::feed(watchdog::Parts {
-            sampler: Arc::clone(&self.sampler),
-            store: self.store.clone(),
-            http: self.server.probe(),
-            scheduler: self.pulse.clone(),
-            runner: self.working.abort_handle(),
-        }));
+        tokio::spawn(watchdog::feed(self.vital_parts()));
         let config = self.configuration.in_force();
         let next = manager::next_run(&self.next_runs);
         let places: Vec<String> = self.server.addresses().iter().map(ToString::to_string).collect();
@@ -220,6 +214,17 @@ impl Daemon {
             socket.unwrap_or_default(),
             config.suites.len(),
         );
+    }
+
+    /// What must answer for the daemon to be alive.
+    fn vital_parts(&self) -> watchdog::Parts {
+        watchdog::Parts {
+            sampler: Arc::clone(&self.sampler),
+            store: self.store.clone(),
+            http: self.server.probe(),
+            scheduler: self.pulse.clone(),
+            runner: self.working.abort_handle(),
+        }
     }
 
     /// Reads the configuration again and has it take effect; the service manager is told when that is over, either

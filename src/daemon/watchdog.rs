@@ -76,3 +76,61 @@ impl Parts {
         self.scheduler.send(answer).await.is_ok() && answered.await.is_ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+    use std::path::Path;
+    use std::time::Instant;
+
+    use super::super::{Daemon, Scheduler, ServeOptions, load};
+    use super::*;
+
+    /// What answers at all does so within this time, however busy the machine is.
+    const PATIENCE: Duration = Duration::from_secs(30);
+    const SHORT: Duration = Duration::from_millis(500);
+    const NONE: [&str; 0] = [];
+
+    async fn daemon(place: &Path) -> Daemon {
+        let file = place.join("benchd.toml");
+        let text = format!(
+            "server.listen = \"127.0.0.1:0\"\nserver.socket = \"{0}/benchd.sock\"\nstore.path = \"{0}/benchd.db\"\n",
+            place.display()
+        );
+        fs::write(&file, text).unwrap();
+        let config = load(Some(&file)).unwrap().config;
+        Daemon::start(Instant::now(), config, &ServeOptions::default()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_scheduler_or_runner_that_takes_no_turn_is_found_among_those_that_do() {
+        let place = tempfile::tempdir().unwrap();
+        let daemon = daemon(place.path()).await;
+        let mut parts = daemon.vital_parts();
+        assert_eq!(parts.dead(PATIENCE).await, NONE);
+
+        // Another one of the same daemon, which stands still, works, and is gone.
+        let (scheduler, pulse) = Scheduler::start(
+            daemon.runner.clone(),
+            daemon.configuration.subscribe(),
+            "machine".to_owned(),
+            Arc::default(),
+            &BTreeMap::new(),
+        )
+        .await
+        .unwrap();
+        parts.scheduler = pulse;
+        assert!(parts.dead(SHORT).await.contains(&"scheduler"), "it takes no turns");
+        let working = tokio::spawn(scheduler.work());
+        assert_eq!(parts.dead(PATIENCE).await, NONE);
+        working.abort();
+        assert_eq!(parts.dead(PATIENCE).await, ["scheduler"], "it has ended");
+
+        parts.scheduler = daemon.pulse.clone();
+        assert_eq!(parts.dead(PATIENCE).await, NONE);
+        parts.runner.abort();
+        assert!(daemon.working.await.unwrap_err().is_cancelled());
+        assert_eq!(parts.dead(PATIENCE).await, ["scheduler"], "nothing executes runs");
+    }
+}
