@@ -51,6 +51,8 @@ pub(crate) fn advice(errors: &str, apparmor_confines_mysqld: bool) -> &'static s
         "Lower innodb_buffer_pool_size, or free memory"
     } else if has(&["Unable to lock", "Could not get an exclusive lock", "unable to lock"]) {
         "Another server uses the data directory: end it"
+    } else if has(&["Could not find"]) && has(&["my_print_defaults"]) {
+        "Install what belongs to the server: on Debian and Ubuntu my_print_defaults is in the package mariadb-client-core"
     } else if apparmor_confines_mysqld && has(&["Permission denied", "errno: 13", "OS errno 13"]) {
         "AppArmor keeps mysqld out of other directories: add the line `DIRECTORY/** rwk,` with the target's \
          directory to /etc/apparmor.d/local/usr.sbin.mysqld, then apparmor_parser -r /etc/apparmor.d/usr.sbin.mysqld"
@@ -101,6 +103,14 @@ mod tests {
         let denied = "mysqld: Can't create file '/x/y' (errno: 13 - Permission denied)";
         assert!(advice(denied, true).starts_with("AppArmor"));
         assert_eq!(advice(denied, false), "");
+    }
+
+    #[test]
+    fn a_server_without_what_makes_its_data_names_the_package() {
+        let installer = "\nFATAL ERROR: Could not find /usr/bin/my_print_defaults\n\nIf you compiled from source, you need\n";
+        let errors = last_errors(installer);
+        assert_eq!(errors, ["Could not find /usr/bin/my_print_defaults"]);
+        assert!(advice(&errors[0], false).ends_with("is in the package mariadb-client-core"));
     }
 
     #[test]
