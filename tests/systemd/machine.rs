@@ -12,10 +12,13 @@ use nix::unistd::Uid;
 use serde_json::Value;
 
 use super::common::program::{PATIENCE, words};
-use super::rpm::Rpm;
+use super::package::{Kind, Package};
 
 /// Set by people whose machine cannot start another one; continuous integration does not listen to it.
 const WITHOUT: &str = "BENCHD_WITHOUT_MACHINE";
+
+/// Where the database is.
+const SOCKET: &str = "--socket=/var/lib/mysql/mysql.sock";
 
 /// A machine that runs.
 pub(crate) struct Machine {
@@ -23,9 +26,14 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Starts one with benchd installed, the users `alice`, a member of the group benchd, and `mallory`, who is not;
-    /// `None` where a person said to do without.
+    /// Starts one with the RPM of benchd installed, the users `alice`, a member of the group benchd, and `mallory`, who
+    /// is not; `None` where a person said to do without.
     pub(crate) fn start() -> Option<Machine> {
+        Machine::with(Kind::Rpm)
+    }
+
+    /// The same with a package of this kind.
+    pub(crate) fn with(kind: Kind) -> Option<Machine> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let without = std::env::var_os(WITHOUT).is_some() && std::env::var_os("CI").is_none();
         if without {
@@ -40,24 +48,19 @@ impl Machine {
         let machine = Machine { name: format!("benchd-{}-{number}", std::process::id()) };
         let started = machine.tool("up", &[]);
         assert!(started.status.success(), "set {WITHOUT}=1 to do without: {}", words(&started));
-        machine.install();
+        // The account is made by the package.
+        machine.install(&Package::new(kind));
+        machine.must(&["useradd", "--groups", "benchd", "alice"]);
+        machine.must(&["useradd", "mallory"]);
         Some(machine)
     }
 
-    /// Installs the package; the account is made by it.
-    fn install(&self) {
-        self.rpm("-i", &Rpm::new());
-        self.must(&["useradd", "--groups", "benchd", "alice"]);
-        self.must(&["useradd", "mallory"]);
-    }
-
-    /// Installs a package or upgrades to it, as a package manager has `rpm` do it.
-    pub(crate) fn rpm(&self, verb: &str, rpm: &Rpm) {
-        let file = "/srv/benchd.rpm";
-        fs::copy(rpm.file(), self.outside(file)).unwrap();
-        // A machine of Debian has nothing of what its packages need under the names of an Enterprise Linux.
-        self.must(&["rpm", verb, "--nodeps", file]);
-        fs::remove_file(self.outside(file)).unwrap();
+    /// Installs a package or upgrades to it.
+    pub(crate) fn install(&self, package: &Package) {
+        let file = format!("/srv/benchd.{}", package.kind.name());
+        fs::copy(package.file(), self.outside(&file)).unwrap();
+        self.must(&[package.kind.installer(), &[&file]].concat());
+        fs::remove_file(self.outside(&file)).unwrap();
     }
 
     /// Every path that the machine has beside those of the root filesystem it was started over.
@@ -71,6 +74,35 @@ impl Machine {
     fn tool(&self, verb: &str, arguments: &[&str]) -> Output {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machine");
         Command::new(script).args([verb, &self.name]).args(arguments).output().unwrap()
+    }
+
+    /// Starts a server that is nothing of benchd's, at the socket that packages of servers have.
+    pub(crate) fn start_database(&self) {
+        self.must(&["install", "-d", "-m", "755", "/srv/database", "/var/lib/mysql"]);
+        let data = ["--no-defaults", "--user=root", "--datadir=/srv/database"];
+        let plain = ["--auth-root-authentication-method=normal", "--skip-test-db"];
+        self.must(&[&["mariadb-install-db"], &data[..], &plain].concat());
+        let unit = ["systemd-run", "--quiet", "--unit=database", "--service-type=notify", "mariadbd"];
+        let server = [SOCKET, "--skip-networking", "--max-heap-table-size=8G"];
+        self.must(&[&unit[..], &data, &server].concat());
+    }
+
+    /// Has that server's administrator execute statements.
+    pub(crate) fn sql(&self, statements: &str) -> String {
+        self.must(&["mariadb", "--no-defaults", "--batch", "--skip-column-names", SOCKET, "-e", statements])
+    }
+
+    /// The bytes that all of the machine uses, files among them that it wrote.
+    pub(crate) fn memory(&self) -> u64 {
+        let used = self.tool("memory", &[]);
+        assert!(used.status.success(), "{}", words(&used));
+        String::from_utf8(used.stdout).unwrap().trim().parse().unwrap()
+    }
+
+    /// From now on the machine may use so many bytes and no more.
+    pub(crate) fn limit_memory(&self, most: u64) {
+        let limited = self.tool("memory", &[&most.to_string()]);
+        assert!(limited.status.success(), "{}", words(&limited));
     }
 
     /// A place in the machine as it is seen from outside.
@@ -140,6 +172,18 @@ impl Machine {
     pub(crate) fn start_service(&self) {
         let started = self.run(&["systemctl", "start", "benchd"]);
         assert!(started.status.success(), "{}\n{}", words(&started), self.journal());
+    }
+
+    /// Starts another daemon that no sandbox is around, at port 10105, with these lines of configuration.
+    pub(crate) fn start_outside(&self, lines: &str) {
+        self.make_directory("/srv/outside");
+        let own = "server.listen = \"127.0.0.1:10105\"\nserver.socket = \"/srv/outside/benchd.sock\"\nstore.path = \
+                   \"/srv/outside/benchd.db\"\n";
+        self.write("/srv/outside.toml", &format!("{own}{lines}"));
+        let unit = ["systemd-run", "--quiet", "--uid=benchd", "--unit=outside"];
+        let daemon = ["/usr/bin/benchd", "--config", "/srv/outside.toml", "serve"];
+        self.must(&[&unit[..], &daemon].concat());
+        self.wait_until("the other one answers", || self.get(10105, "/-/ready").contains(" 200 "));
     }
 
     /// Everything the machine has said.

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::common::program::words;
 use super::machine::{Machine, series};
-use super::rpm::{MARK, NEWER, Rpm};
+use super::package::{Kind, MARK, NEWER, Package};
 
 /// Loads of every kind that leave the daemon's sandbox: memory, files and a server in directories that are not its own.
 const SUITE: &str = r#"
@@ -74,31 +74,35 @@ time = "1h"
 "#;
 
 /// The file that the package brings, and one that an administrator wrote.
-const MAIN: &str = "/etc/benchd/benchd.toml";
-const CONFIGURATION: &str = "/etc/benchd/conf.d/test.toml";
+pub(super) const MAIN: &str = "/etc/benchd/benchd.toml";
+pub(super) const CONFIGURATION: &str = "/etc/benchd/conf.d/test.toml";
 
 fn configured() -> Option<Machine> {
     let machine = Machine::start()?;
-    machine.make_directory("/srv/ssd");
-    machine.make_directory("/srv/files");
-    machine.write(CONFIGURATION, SUITE);
+    configure(&machine);
     machine.start_service();
     Some(machine)
 }
 
+pub(super) fn configure(machine: &Machine) {
+    machine.make_directory("/srv/ssd");
+    machine.make_directory("/srv/files");
+    machine.write(CONFIGURATION, SUITE);
+}
+
 /// Starts the suite that goes on and on, and waits until its load is measured.
-fn long_run(machine: &Machine) -> String {
+pub(super) fn long_run(machine: &Machine) -> String {
     let id = machine.json(&["run", "long", "--detach"])["id"].as_str().unwrap().to_owned();
     machine.wait_until("the load is measured", || machine.json(&["status"])["active"]["stage"] == "measure");
     id
 }
 
-fn record(machine: &Machine, id: &str) -> Value {
+pub(super) fn record(machine: &Machine, id: &str) -> Value {
     machine.json(&["show", id])
 }
 
 /// No worker, no server, and nothing of them in the directory that is not the daemon's.
-fn nothing_is_left(machine: &Machine) {
+pub(super) fn nothing_is_left(machine: &Machine) {
     machine.wait_until("the units of workers are gone", || {
         machine.must(&["systemctl", "list-units", "--all", "--no-legend", "benchd-worker@*"]).is_empty()
     });
@@ -128,23 +132,7 @@ fn with_nothing_configured_it_starts_and_exports_what_it_exports_outside_of_its_
         let level: f64 = line.split_whitespace().find_map(|word| word.parse().ok()).unwrap();
         assert!(level <= most, "{line}");
     }
-    machine.make_directory("/srv/outside");
-    machine.write(
-        "/srv/outside.toml",
-        "server.listen = \"127.0.0.1:10105\"\nserver.socket = \"/srv/outside/benchd.sock\"\nstore.path = \
-         \"/srv/outside/benchd.db\"\n",
-    );
-    machine.must(&[
-        "systemd-run",
-        "--quiet",
-        "--uid=benchd",
-        "--unit=outside",
-        "/usr/bin/benchd",
-        "--config",
-        "/srv/outside.toml",
-        "serve",
-    ]);
-    machine.wait_until("the other one answers", || machine.get(10105, "/-/ready").contains(" 200 "));
+    machine.start_outside("");
     let missing = || -> Vec<String> {
         let (outside, inside) = (series(&machine.metrics(10105)), series(&machine.metrics(10104)));
         assert!(outside.len() > 100, "{outside:?}");
@@ -201,7 +189,7 @@ fn a_member_of_its_group_runs_every_kind_of_load_and_an_outsider_none() {
         "sh", "-c",
         "for pid in $(cd /proc && find [0-9]* -maxdepth 0 -user benchd); do echo $(cat /proc/$pid/comm) $(cat /proc/$pid/oom_score_adj); done | sort -u",
     ]);
-    assert_eq!(scores, "benchd 1000\nbenchd 500\nexe 1000\nmariadbd 1000");
+    assert_eq!(scores, "benchd 1000\nbenchd 950\nexe 1000\nmariadbd 1000");
     machine.must(&["systemctl", "kill", "--signal=KILL", "--kill-who=main", unit]);
     machine.wait_until("the run has an end", || machine.json(&["status"])["active"].is_null());
     assert_eq!(self::record(&machine, &long)["outcome"], "failed");
@@ -324,7 +312,7 @@ fn an_upgrade_with_a_run_under_way_keeps_what_there_was_and_a_removal_leaves_con
     let first = record(&machine, "s");
     let id = long_run(&machine);
 
-    machine.rpm("-U", &Rpm::newer());
+    machine.install(&Package::newer(Kind::Rpm));
     assert_eq!(machine.property("benchd", "ActiveState"), "active");
     assert_eq!(machine.property("benchd", "NeedDaemonReload"), "no");
     assert!(machine.must(&["systemctl", "cat", "benchd"]).contains(MARK), "the unit is not the newer one");
@@ -351,6 +339,12 @@ fn an_upgrade_with_a_run_under_way_keeps_what_there_was_and_a_removal_leaves_con
     long_run(&machine);
     machine.must(&["rpm", "-e", "benchd"]);
     nothing_is_left(&machine);
+    only_configuration_and_state_are_left(&machine);
+    assert_eq!(fs::read_to_string(machine.outside(&format!("{MAIN}.rpmsave"))).unwrap(), mine);
+}
+
+/// What is there when the package is not any more.
+pub(super) fn only_configuration_and_state_are_left(machine: &Machine) {
     assert!(!machine.has_processes());
     assert_eq!(machine.must(&["systemctl", "list-units", "--all", "--no-legend", "benchd*"]), "");
     for path in ["/run/benchd", "/run/benchd-worker.sock"] {
@@ -361,7 +355,6 @@ fn an_upgrade_with_a_run_under_way_keeps_what_there_was_and_a_removal_leaves_con
     assert!(ours.iter().any(|path| path == CONFIGURATION), "{ours:?}");
     let left: Vec<&String> = ours.iter().filter(|path| !is_kept(path)).collect();
     assert!(left.is_empty(), "{left:?}");
-    assert_eq!(fs::read_to_string(machine.outside(&format!("{MAIN}.rpmsave"))).unwrap(), mine);
     assert!(machine.outside("/var/lib/benchd/benchd.db").exists());
 }
 
