@@ -37,6 +37,7 @@ unit:
 
 test-all: lint
 	BENCHD_CAMPAIGN=full cargo test --locked -- --include-ignored
+	tests/limits
 	tests/systemd-versions
 
 rpm deb:
