@@ -28,6 +28,12 @@ pub fn or_dash<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), show)
 }
 
+/// How many of something: `1 case`, `2 cases`.
+pub fn counted(count: impl Into<u64>, one: &str) -> String {
+    let count = count.into();
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
 /// A number with enough digits and thousands set apart: `21,431`, `862.0`, `3.49`, `0.019`.
 pub fn number(value: f64) -> String {
     match value.abs() {

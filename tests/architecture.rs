@@ -24,9 +24,9 @@ const LAYERS: &[(&str, &str)] = &[
     ("config", "record units"),
     ("sample", "units"),
     ("inventory", "text units"),
-    ("store", "record units"),
+    ("store", "record text units"),
     ("schedule", "units"),
-    ("analysis", "record"),
+    ("analysis", "record text"),
     ("driver", "record units system"),
     ("target", "process record system units"),
     ("observe", "config sample target text units"),
@@ -42,7 +42,7 @@ const LAYERS: &[(&str, &str)] = &[
     ),
     (
         "daemon",
-        "config exit export http inventory journal observe record run sample schedule store target units workloads",
+        "config exit export http inventory journal observe record run sample schedule store target text units workloads",
     ),
     (
         "cli",

@@ -363,7 +363,7 @@ fn run_now_shows_the_results_in_the_foreground() {
     let mut daemon = place.try_serve(&["serve", "--run-now", "short"]).unwrap();
     assert!(daemon.wait_for("http://127.0.0.1:").unwrap().contains("/metrics"));
     assert!(daemon.wait_for("events/s").unwrap().contains("cpu"));
-    daemon.wait_for("1 of 1 cases").unwrap();
+    daemon.wait_for("1 of 1 case").unwrap();
 }
 
 /// Ids of the load processes of a daemon: children of its workers.

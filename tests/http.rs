@@ -338,7 +338,7 @@ async fn the_page_shows_what_there_is_and_escapes_it() {
     let page = loop {
         let page = rig.ask_tcp("GET", "/").await;
         assert!(begun.elapsed() < PATIENCE, "{}", page.text);
-        if page.text.contains("of 1 cases done; cpu, measure") && page.text.contains(&id) {
+        if page.text.contains("of 1 case done; cpu, measure") && page.text.contains(&id) {
             break page;
         }
     };

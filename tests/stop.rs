@@ -113,7 +113,7 @@ fn connections_of_a_run_that_was_cut_short_are_ended_by_the_next_and_those_of_ot
         }
         let said =
             |text: &str| events.iter().any(|event| event["text"].as_str().is_some_and(|t| t.contains(text)));
-        assert!(said("1 connections of a run that was cut short, on main: killed"), "{events:?}");
+        assert!(said("1 connection of a run that was cut short, on main: killed"), "{events:?}");
     }
 }
 

@@ -9,6 +9,7 @@ use super::{Common, Output, in_words, text};
 use crate::config::{Loaded, Problem};
 use crate::daemon;
 use crate::exit::Exit;
+use crate::text::counted;
 
 /// More series than this are worth a note.
 const MANY: usize = 5000;
@@ -82,5 +83,6 @@ fn describe(checked: &Result<Loaded, Vec<Problem>>, notes: &[Problem], series: O
     let cases: usize = suites.clone().map(|suite| suite.cases.len()).sum();
     let notes: String = notes.iter().map(|note| format!("\nnote {note}")).collect();
     let series = series.map_or_else(String::new, |series| format!(", about {} series", rounded(series)));
-    format!("ok: {files}: {} suites, {cases} cases{series}{notes}\n", suites.count())
+    let (suites, cases) = (counted(suites.count() as u64, "suite"), counted(cases as u64, "case"));
+    format!("ok: {files}: {suites}, {cases}{series}{notes}\n")
 }

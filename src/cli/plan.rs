@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::record::GuardCheck;
 use crate::run::guards::{self, Situation};
 use crate::run::{CasePlan, RunPlan};
-use crate::text::{or_dash, table, took};
+use crate::text::{counted, or_dash, table, took};
 
 /// What a run of a suite would do, and the guards as they are now; exit 3 when it is blocked
 #[derive(Debug, clap::Args)]
@@ -62,8 +62,8 @@ fn describe(plan: &RunPlan, checks: &[GuardCheck]) -> String {
     let cases: Vec<Vec<String>> = std::iter::once(head).chain(plan.cases.iter().map(case_row)).collect();
     let guards: Vec<Vec<String>> = checks.iter().map(guard_row).collect();
     format!(
-        "{verdict}. {} cases, about {}; ended after {} at the latest\n{}{}",
-        plan.cases.len(),
+        "{verdict}. {}, about {}; ended after {} at the latest\n{}{}",
+        counted(plan.cases.len() as u64, "case"),
         took(plan.planned.seconds()),
         took(plan.deadline.seconds()),
         table(&cases),

@@ -15,6 +15,7 @@ use crate::exit::{Ended, Exit};
 use crate::record::Trigger;
 use crate::run::guards::{self, OVERRIDABLE};
 use crate::run::{Accepted, Refused, Runner, Start};
+use crate::text::counted;
 use crate::workloads::Workloads;
 
 /// Run a suite, or one workload ad hoc, and follow it
@@ -183,9 +184,9 @@ impl Run {
             return Ok(());
         }
         let what = self.workload.as_ref().or(self.suite.as_ref()).map_or("run", String::as_str);
-        let (cases, planned) = (cases.unwrap_or(0), text::or_dash(planned, text::took));
+        let (cases, planned) = (counted(cases.unwrap_or(0), "case"), text::or_dash(planned, text::took));
         let short = &id[id.len().saturating_sub(8)..];
-        text::print(&format!("{what} {short}: {cases} cases, about {planned}; Ctrl-C cancels\n")).map(drop)
+        text::print(&format!("{what} {short}: {cases}, about {planned}; Ctrl-C cancels\n")).map(drop)
     }
 }
 

@@ -17,6 +17,7 @@ use crate::store::Reader;
 use crate::target::{
     self, Client, DaemonIdentity, OwnedSchema, OwnershipError, ScratchHome, foreign_schemas,
 };
+use crate::text::counted;
 
 /// What benchd owns where, with sizes; and its removal
 #[derive(Debug, clap::Args)]
@@ -170,9 +171,9 @@ fn row(found: &Found, done: &str) -> Vec<String> {
             target.clone(),
             format!("{done}schema {}", schema.name()),
             format!(
-                "{}, {} tables, since {}, by this daemon",
+                "{}, {}, since {}, by this daemon",
                 size(*bytes),
-                schema.tables().count(),
+                counted(schema.tables().count() as u64, "table"),
                 text::local_time(schema.created())
             ),
         ],

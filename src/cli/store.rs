@@ -10,6 +10,7 @@ use super::{Common, Output, local, text};
 use crate::exit::Exit;
 use crate::record::SCHEMA;
 use crate::store::{Census, Reader};
+use crate::text::counted;
 use crate::units::Bytes;
 
 /// The result store: its size, a copy of it, a look through all of it
@@ -57,12 +58,12 @@ fn info(path: &Path, census: &Census, output: Output) -> Result<Exit> {
     let since =
         census.oldest.map(|oldest| format!(" since {}", text::local_time(oldest))).unwrap_or_default();
     text::print(&format!(
-        "{}: {}, {} runs, {} records{since}; series of {} records ({})\n",
+        "{}: {}, {}, {}{since}; series of {} ({})\n",
         path.display(),
         size(census.bytes),
-        census.runs,
-        census.records,
-        census.detailed,
+        counted(census.runs, "run"),
+        counted(census.records, "record"),
+        counted(census.detailed, "record"),
         size(census.series_bytes),
     ))
 }

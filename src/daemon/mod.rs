@@ -31,6 +31,7 @@ use crate::observe::{Observer, Owner};
 use crate::run::Runner;
 use crate::sample::Sampler;
 use crate::store::Store;
+use crate::text::counted;
 
 use configuration::Configuration;
 use scheduler::Scheduler;
@@ -207,12 +208,12 @@ impl Daemon {
         let places: Vec<String> = self.server.addresses().iter().map(ToString::to_string).collect();
         let socket = config.server.socket.as_ref().map(|socket| format!(", {}", socket.display()));
         log::info!(
-            "benchd {} ready in {} ms: {}{}; {} suites, {next}",
+            "benchd {} ready in {} ms: {}{}; {}, {next}",
             crate::VERSION,
             self.began.elapsed().as_millis(),
             places.join(", "),
             socket.unwrap_or_default(),
-            config.suites.len(),
+            counted(config.suites.len() as u64, "suite"),
         );
     }
 
@@ -301,7 +302,10 @@ impl Daemon {
 fn tell_of_recovered(store: &Store) {
     match store.recovered() {
         0 => {}
-        runs => log::warn!("{runs} runs of an earlier process had no end; they are marked aborted"),
+        runs => {
+            let runs = counted(runs as u64, "run");
+            log::warn!("{runs} of an earlier process without an end: marked aborted");
+        }
     }
 }
 

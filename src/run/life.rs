@@ -14,6 +14,7 @@ use super::stuck::in_thread;
 use super::supervise;
 use crate::journal;
 use crate::record::{Event, Failure, GuardCheck, Outcome, RunId, RunRecord, SCHEMA, Stage, Trigger};
+use crate::text::counted;
 
 /// A run waits at most so long for its records to be on disk; longer, and they are kept in memory.
 const RECORD_LIMIT: Duration = Duration::from_secs(5);
@@ -162,8 +163,8 @@ impl Runner {
         let why = record.failure.as_ref().map(|failure| format!(": {}", failure.message)).unwrap_or_default();
         log::info!(MESSAGE_ID = journal::RUN_ENDED, BENCHD_RUN = record.id.to_string(), BENCHD_SUITE = record.suite,
             BENCHD_OUTCOME = outcome.as_str();
-            "run {} {} {outcome} in {:.0} s: {} of {} cases{why}", record.id.short(), record.suite,
-            took.as_secs_f64(), record.finished_cases, record.planned_cases);
+            "run {} {} {outcome} in {:.0} s: {} of {}{why}", record.id.short(), record.suite,
+            took.as_secs_f64(), record.finished_cases, counted(record.planned_cases, "case"));
         self.shared.log(record.id, ended(record, took, message));
     }
 

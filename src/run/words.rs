@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::record::{Event, Interval, Outcome};
-use crate::text::{byte_rate, number, or_dash, took};
+use crate::text::{byte_rate, counted, number, or_dash, took};
 
 /// The line for an event; `None` for events that are worth no line.
 pub fn line(event: &Event) -> Option<String> {
@@ -18,7 +18,7 @@ pub fn line(event: &Event) -> Option<String> {
         Event::Result { .. } => Some(result_line(event)),
         Event::End { t, outcome, finished, of, message } => {
             let why = message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
-            Some(format!("{outcome} in {}: {finished} of {of} cases{why}", took(*t)))
+            Some(format!("{outcome} in {}: {finished} of {}{why}", took(*t), counted(*of, "case")))
         }
         Event::Progress { t, case, stage, done, of, unit, per_second } => {
             Some(format!("[ {t:.0}s ] {case} {stage} {}", progress(*done, *of, unit, *per_second)))

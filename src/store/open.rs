@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::change::timestamp;
 use super::trouble::advice;
 use crate::record::{Failure, Outcome, RunRecord, Stage};
+use crate::text::counted;
 
 /// Marks the SQLite file as benchd's: "bnch".
 const APPLICATION_ID: u32 = 0x626e_6368;
@@ -330,7 +331,7 @@ fn crashed(connection: &Connection) -> rusqlite::Result<Vec<RunRecord>> {
 fn ended(run: RunRecord, last_case_end: Option<i64>, finished: u32) -> RunRecord {
     let kept = match finished {
         0 => "no case had finished".to_owned(),
-        _ => format!("{finished} of {} cases had finished and are kept", run.planned_cases),
+        _ => format!("{finished} of {} had finished and are kept", counted(run.planned_cases, "case")),
     };
     let message = format!(
         "{} stopped on {}: benchd was killed or crashed, or the host went down, while the run was under way; {kept}. \

@@ -13,6 +13,7 @@ use rusqlite::Connection;
 use super::change::{Change, timestamp};
 use super::trouble::Trouble;
 use super::{Limits, Status, retention};
+use crate::text::counted;
 use crate::units::Bytes;
 
 /// Distance of two removals of what is too old.
@@ -247,7 +248,8 @@ impl Writer {
             Ok(removed) => {
                 if removed != retention::Removed::default() {
                     let (runs, series) = (removed.runs, removed.series);
-                    log::info!("removed {runs} old runs and the series of {series} records from the store");
+                    let (runs, series) = (counted(runs as u64, "old run"), counted(series as u64, "record"));
+                    log::info!("removed {runs} and the series of {series} from the store");
                 }
                 // Reading alone says nothing about a change that still waits.
                 if !self.failing || self.shared.status().pending == 0 {

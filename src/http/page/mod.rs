@@ -17,7 +17,7 @@ use crate::export::LastResult;
 use crate::record::{CaseResult, Outcome, RunRecord};
 use crate::run::{ActiveRun, QueuedRun};
 use crate::sample::Rates;
-use crate::text::{local_time, milliseconds, number, or_dash, took};
+use crate::text::{counted, local_time, milliseconds, number, or_dash, took};
 
 const STYLE: &str = include_str!("style.css");
 /// Nothing but the page's own style.
@@ -118,7 +118,7 @@ fn active(run: &ActiveRun, now: Timestamp) -> Markup {
         p {
             strong { (run.suite) } " " a href={ "/api/v1/runs/" (run.id) } { code { (run.id.short()) } }
             @if run.cancelling { " is being cancelled" }
-            ": " (run.done) " of " (run.of) " cases done"
+            ": " (run.done) " of " (counted(run.of, "case")) " done"
             @if let Some(case) = &run.case { "; " (case) ", " (run.stage.as_str().replace('_', " ")) }
         }
         p {

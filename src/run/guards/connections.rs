@@ -3,6 +3,7 @@
 use super::{Found, Guard, Situation};
 use crate::config::Target;
 use crate::record::{Parameters, Profile};
+use crate::text::counted;
 
 pub(super) const GUARD: Guard = Guard {
     name: "connections",
@@ -33,7 +34,7 @@ fn check(situation: &Situation<'_>) -> Found {
     let Some(most) = concerned.map(|case| connections_of(&case.parameters)).max() else {
         return Found::NotConcerned;
     };
-    let (measured, limit) = (format!("{most} connections"), format!("{MOST}, and a tenth of those free"));
+    let (measured, limit) = (counted(most, "connection"), format!("{MOST}, and a tenth of those free"));
     if most <= MOST || situation.plan.profile == Profile::Lab {
         return Found::Holds { measured, limit };
     }
