@@ -87,6 +87,8 @@ pub struct ScratchTarget {
     pub start_timeout: Span,
     /// Whether loaded data stays for the next run.
     pub keep_data: bool,
+    /// Whether the server goes on running while cases use other targets.
+    pub keep_running: bool,
     /// Options that are multiplied by the suite's scale.
     pub scaled: Vec<String>,
     /// Most memory of the server; `None` is its buffer pool and 1 GiB.
@@ -103,6 +105,7 @@ impl ScratchTarget {
             preload: None,
             start_timeout: Span::from_secs(60),
             keep_data: true,
+            keep_running: false,
             scaled: Vec::new(),
             memory_max: None,
         }
@@ -124,6 +127,7 @@ impl ScratchTarget {
         scratch.memory_max = memory.0;
         section.check("start_timeout", &mut scratch.start_timeout, not_zero);
         section.set("keep_data", &mut scratch.keep_data);
+        section.set("keep_running", &mut scratch.keep_running);
         scratch.read_scaled(&mut section);
         section.end();
         scratch

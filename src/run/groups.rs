@@ -19,7 +19,7 @@ const HIERARCHIES: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 const WORKER: &str = "worker";
 /// The group of load processes.
 pub(super) const LOAD: &str = "load";
-/// The group of the scratch server, of which there is one at a time.
+/// The group of the scratch servers that run: one, beside those that were asked to stay.
 pub(super) const SERVER: &str = "server";
 
 /// The groups of one run.

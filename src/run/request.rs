@@ -73,5 +73,6 @@ fn scratch_options(scratch: &ScratchTarget, scale: f64) -> ScratchOptions {
         start_timeout: scratch.start_timeout,
         keep_data: scratch.keep_data,
         memory_max: scratch.memory_at(scale),
+        keep_running: scratch.keep_running,
     }
 }

@@ -16,7 +16,8 @@ use crate::target::{
     self, Access, Asker, Client, Connections, DaemonIdentity, Directory, Killed, OfRun, Prepared,
     PreparedTarget, ScratchOptions, ScratchServer, Way,
 };
-use crate::units::Span;
+use crate::text::counted;
+use crate::units::{Bytes, Span};
 use crate::workloads;
 
 /// The local side of the proof of what benchd owns on servers, in the state directory.
@@ -43,6 +44,10 @@ pub(super) struct Targets<'a> {
 
 struct Open {
     server: Option<ScratchServer>,
+    /// Whether the server runs on while other targets are used.
+    stays: bool,
+    /// Most memory of its own server.
+    memory: Bytes,
     prepared: Prepared,
     facts: BTreeMap<String, String>,
     /// What holds for its own server.
@@ -87,21 +92,22 @@ impl<'a> Targets<'a> {
                 self.claim(name, access, None, teller)
             }
             TargetRequest::Scratch(options) => {
-                self.stop_scratch_servers(teller)?;
+                self.make_room(teller)?;
                 let (server, limits) = self.start_scratch_server(name, options, teller)?;
                 let access = server.access().clone();
-                Ok(Open { limits, ..self.claim(name, &access, Some(server), teller)? })
+                let open = self.claim(name, &access, Some(server), teller)?;
+                Ok(Open { stays: options.keep_running, memory: options.memory_max, limits, ..open })
             }
             TargetRequest::Directory(options) => {
                 let directory = Directory::open(name, options)?;
                 let facts = target::facts_of(&options.path);
-                let limits = Stamp::new();
-                Ok(Open { server: None, prepared: Prepared::Directory(directory), facts, limits })
+                let (prepared, limits) = (Prepared::Directory(directory), Stamp::new());
+                Ok(Open { server: None, stays: false, memory: Bytes::default(), prepared, facts, limits })
             }
         }
     }
 
-    /// Starts a scratch server in a control group of its own; gives what of its memory holds.
+    /// Starts a scratch server in the control group of those that run; gives what of their memory holds.
     fn start_scratch_server(
         &self,
         name: &str,
@@ -111,9 +117,11 @@ impl<'a> Targets<'a> {
         let stop = || self.stop.requested();
         let mut note = |text| teller.note(text);
         let mut limits = Stamp::new();
+        let most = options.memory_max.get() + self.open.values().map(|open| open.memory.get()).sum::<u64>();
+        let most = Bytes::new(most);
         let mut start = |command: &mut Command| {
-            let started = self.groups.start(SERVER, options.memory_max, || command.spawn());
-            limits::enter(&mut limits, "server_memory_max", &options.memory_max, started.limited);
+            let started = self.groups.start(SERVER, most, || command.spawn());
+            limits::enter(&mut limits, "server_memory_max", &most, started.limited);
             started.started
         };
         let mut asker =
@@ -149,7 +157,8 @@ impl<'a> Targets<'a> {
         }
         client.close();
         prepared.schema.want(self.data_sets(name));
-        Ok(Open { server, prepared: Prepared::Server(Box::new(prepared)), facts, limits: Stamp::new() })
+        let prepared = Prepared::Server(Box::new(prepared));
+        Ok(Open { server, stays: false, memory: Bytes::default(), prepared, facts, limits: Stamp::new() })
     }
 
     /// The data sets that the cases of this run use on a target.
@@ -169,12 +178,14 @@ impl<'a> Targets<'a> {
         match target::kill_own(client, self.request.identity, of).with_context(|| format!("target {name}"))? {
             Killed::Some(0) | Killed::Unseen(0) => {}
             Killed::Some(count) => {
-                teller.note(format!("{count} connections of a run that was cut short, on {name}: killed"));
+                let connections = counted(count, "connection");
+                teller.note(format!("{connections} of a run that was cut short, on {name}: killed"));
                 teller.left_over(LeftOver::Schema);
             }
             Killed::Unseen(count) => teller.note(format!(
-                "{count} more connections to {name} use benchd's account and schema; whose they are cannot be seen with \
-                 performance_schema off: left alone"
+                "{name} has {} by benchd's account in its schema; for what cannot be seen with performance_schema off: left \
+                 alone",
+                counted(count, "more connection")
             )),
         }
         Ok(())
@@ -228,12 +239,14 @@ impl<'a> Targets<'a> {
         }
     }
 
-    /// One scratch server at a time: the memory of two is more than a host may have.
-    fn stop_scratch_servers(&mut self, teller: &dyn Teller) -> Result<()> {
-        let (scratch, others) =
-            std::mem::take(&mut self.open).into_iter().partition(|(_, open)| open.server.is_some());
+    /// One scratch server at a time, beside those that were asked to stay: the memory of two is more than a host may
+    /// have.
+    fn make_room(&mut self, teller: &dyn Teller) -> Result<()> {
+        let (going, others) = std::mem::take(&mut self.open)
+            .into_iter()
+            .partition(|(_, open)| open.server.is_some() && !open.stays);
         self.open = others;
-        close_all(scratch, teller)
+        close_all(going, teller)
     }
 
     /// Closes what is open; every target is closed, whatever happens to the others.

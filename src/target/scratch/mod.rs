@@ -4,6 +4,7 @@
 
 mod home;
 mod log;
+mod options;
 mod process;
 mod program;
 mod setup;
@@ -16,51 +17,17 @@ use std::process::{Child, Command};
 use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::home::Home;
+pub use self::options::ScratchOptions;
 use self::process::{Account, Remembered, STOP_LIMIT, Waited, ended_with, wait_for};
 use self::program::Program;
 use super::access::Access;
 use super::client::Client;
 use super::error::{ErrorClass, SqlError};
 use super::facts;
-use crate::units::{Bytes, Span};
-
-/// How a scratch server is to be started.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ScratchOptions {
-    /// Where directories of scratch servers are made, one for each target.
-    pub directory: PathBuf,
-    /// The server program; `None` is the one that is installed. A script must end by `exec` of the server and
-    /// pass its arguments on.
-    pub server: Option<PathBuf>,
-    /// Server options by name, as in my.cnf. `loose_` before a name means that not every server knows it.
-    pub options: BTreeMap<String, String>,
-    /// A library to load before all others, an allocator to compare. Its presence in the process is proved.
-    pub preload: Option<String>,
-    /// The longest the server may take to be ready; the same again to make its data directory.
-    pub start_timeout: Span,
-    /// Whether the data stays for the next start.
-    pub keep_data: bool,
-    /// Most memory of the server, where whoever starts it can hold it to that.
-    pub memory_max: Bytes,
-}
-
-impl Default for ScratchOptions {
-    fn default() -> ScratchOptions {
-        ScratchOptions {
-            directory: PathBuf::from("/var/lib/benchd/scratch"),
-            server: None,
-            options: BTreeMap::new(),
-            preload: None,
-            start_timeout: Span::from_secs(60),
-            keep_data: true,
-            memory_max: Bytes::from_mib(1152),
-        }
-    }
-}
+use crate::units::Span;
 
 /// What starting a scratch server needs from whoever asks for it.
 pub struct Asker<'a> {
