@@ -77,7 +77,7 @@ fn refuse_identity(cert: &Path, key: &Path, error: Error) -> anyhow::Error {
 
 fn verifier(tls: &Tls, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>> {
     if matches!(tls.mode, TlsMode::Disabled | TlsMode::Preferred | TlsMode::Required) {
-        return Ok(Arc::new(Unverified(provider)));
+        return Ok(Arc::new(Lenient { provider, chain: None }));
     }
     let Some(ca) = &tls.ca else {
         bail!(
@@ -85,10 +85,13 @@ fn verifier(tls: &Tls, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ServerCe
             tls.mode
         );
     };
-    let chain = WebPkiServerVerifier::builder_with_provider(Arc::new(roots(ca)?), provider)
+    let chain = WebPkiServerVerifier::builder_with_provider(Arc::new(roots(ca)?), Arc::clone(&provider))
         .build()
         .with_context(|| format!("tls_ca {} cannot be used", ca.display()))?;
-    Ok(if tls.mode == TlsMode::VerifyCa { Arc::new(AnyName(chain)) } else { chain })
+    Ok(match tls.mode {
+        TlsMode::VerifyCa => Arc::new(Lenient { provider, chain: Some(chain) }),
+        _ => chain,
+    })
 }
 
 fn roots(ca: &Path) -> Result<RootCertStore> {
@@ -145,51 +148,17 @@ fn read(option: &str, path: &Path, file: &File) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Takes every certificate. The handshake still proves that the server has the certificate's key.
+/// Verifies less of a certificate than all. The handshake still proves that the server has the certificate's key.
 #[derive(Debug)]
-struct Unverified(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Unverified {
-    fn verify_server_cert(
-        &self,
-        _certificate: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _name: &ServerName<'_>,
-        _ocsp: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_12(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_13(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+struct Lenient {
+    provider: Arc<CryptoProvider>,
+    /// Verifies who signed it, when it is valid and for which host; without it every certificate is taken.
+    chain: Option<Arc<WebPkiServerVerifier>>,
 }
 
-/// Verifies who signed a certificate and when it is valid, but not for which host. The verifier below looks at the
-/// host's name last, so an error about the name says that all else is right.
-#[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
-
-impl ServerCertVerifier for AnyName {
+impl ServerCertVerifier for Lenient {
+    /// The host may be any: the verifier of chains looks at its name last, so an error about the name says that all
+    /// else is right.
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -198,7 +167,8 @@ impl ServerCertVerifier for AnyName {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match self.0.verify_server_cert(certificate, intermediates, name, ocsp, now) {
+        let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
+        match chain.verify_server_cert(certificate, intermediates, name, ocsp, now) {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
@@ -212,7 +182,7 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, certificate, signed)
+        verify_12(message, certificate, signed, &self.provider.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -221,10 +191,10 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, certificate, signed)
+        verify_13(message, certificate, signed, &self.provider.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
