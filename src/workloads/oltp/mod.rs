@@ -27,7 +27,7 @@ use self::transaction::Transaction;
 use super::sql::loader::Load;
 use super::sql::prewarm;
 use super::sql::schema::refused;
-use super::{Common, Workload, defaults_of};
+use super::{Common, Key, Workload, defaults_of};
 use crate::config::ParameterError;
 use crate::driver::random::Ids;
 use crate::driver::{DriveError, Observed, Plan, Stop, drive};
@@ -46,16 +46,24 @@ struct Script {
     generation: Generation,
     /// The groups of statements in the order they are sent.
     groups: fn(&Options) -> &'static [Group],
-    /// The keys beside those of every workload.
+    keys: Keys,
+    /// What follows from all keys together, and must be so.
+    settle: fn(&mut Options) -> Result<(), ParameterError>,
+}
+
+/// The keys of a script, its own first.
+#[derive(Debug, Clone, Copy)]
+struct Keys {
+    /// Beside those of every workload.
     sections: &'static [&'static Section],
-    /// What more must be so.
-    check: fn(&Options) -> Result<(), ParameterError>,
+    /// What all of them mean.
+    described: &'static [&'static [Key]],
 }
 
 /// The keys that mean something to a script, with their defaults.
 fn defaults(script: &Script) -> Parameters {
     let mut parameters = Parameters::new();
-    script.sections.iter().for_each(|section| parameters.extend((section.defaults)()));
+    script.keys.sections.iter().for_each(|section| parameters.extend((section.defaults)()));
     parameters.extend(defaults_of::<Common>());
     parameters
 }
@@ -81,9 +89,9 @@ impl Oltp {
     fn new(script: &Script, parameters: &Parameters) -> Result<Oltp, ParameterError> {
         let mut rest = parameters.clone();
         let mut options = Options::default();
-        script.sections.iter().try_for_each(|section| (section.take)(&mut rest, &mut options))?;
+        script.keys.sections.iter().try_for_each(|section| (section.take)(&mut rest, &mut options))?;
         let common = Common::take_rest(rest)?;
-        (script.check)(&options)?;
+        (script.settle)(&mut options)?;
         let groups = groups(script, &options)?;
         let sends = |wanted: Group| groups.iter().any(|(group, _)| *group == wanted);
         options.tables.shape = script.generation.shape();

@@ -1,16 +1,18 @@
 //! The options of the oltp workloads beside those of the tables: groups of keys, of which each workload has some.
 
 use super::keys::{
-    Bracket, IndexUpdates, NonIndexUpdates, Only, Points, Prewarming, Ranges, Reads, Reconnecting, Retrying,
-    Sending, Writes, at_least_one,
+    BRACKET_KEYS, Bracket, INDEX_UPDATE_KEYS, IndexUpdates, NON_INDEX_UPDATE_KEYS, NonIndexUpdates,
+    ONLY_KEYS, Only, POINT_KEYS, PREWARM_KEYS, PROTOCOL_KEYS, Points, Prewarming, RANGE_KEYS, READ_KEYS,
+    RECONNECT_KEYS, RETRY_KEYS, Ranges, Reads, Reconnecting, Retrying, Sending, WRITE_KEYS, Writes,
+    at_least_one,
 };
 use super::options_04::{Modes, PointOptions};
 use crate::config::ParameterError;
 use crate::record::Parameters;
-use crate::workloads::sql::ids::IdOptions;
-use crate::workloads::sql::schema::Tables;
+use crate::workloads::sql::ids::{ID_KEYS, IdOptions};
+use crate::workloads::sql::schema::{TABLE_KEYS, Tables};
 use crate::workloads::sql::session::Protocol;
-use crate::workloads::{defaults_of, take};
+use crate::workloads::{Key, defaults_of, take};
 
 /// The largest statement of `select_random_points` and `select_random_ranges` has so many values.
 const MOST_VALUES: u32 = 10_000;
@@ -58,13 +60,16 @@ impl Default for Options {
 /// A group of keys.
 #[derive(Debug)]
 pub(super) struct Section {
-    /// Its keys with their defaults.
+    /// What they mean.
+    pub(super) keys: &'static [Key],
+    /// Each with its default.
     pub(super) defaults: fn() -> Parameters,
     /// Moves the values of its keys from the parameters into the options.
     pub(super) take: fn(&mut Parameters, &mut Options) -> Result<(), ParameterError>,
 }
 
 pub(super) const TABLES: Section = Section {
+    keys: TABLE_KEYS,
     defaults: defaults_of::<Tables>,
     take: |rest, options| {
         options.tables = take(rest)?;
@@ -73,6 +78,7 @@ pub(super) const TABLES: Section = Section {
 };
 
 pub(super) const IDS: Section = Section {
+    keys: ID_KEYS,
     defaults: defaults_of::<IdOptions>,
     take: |rest, options| {
         options.ids = take(rest)?;
@@ -81,6 +87,7 @@ pub(super) const IDS: Section = Section {
 };
 
 pub(super) const READS: Section = Section {
+    keys: READ_KEYS,
     defaults: defaults_of::<Reads>,
     take: |rest, options| {
         options.reads = take(rest)?;
@@ -89,11 +96,13 @@ pub(super) const READS: Section = Section {
 };
 
 pub(super) const WRITES: Section = Section {
+    keys: WRITE_KEYS,
     defaults: defaults_of::<Writes>,
     take: |rest, options| take(rest).map(|writes| options.writes = writes),
 };
 
 pub(super) const INDEX_UPDATES: Section = Section {
+    keys: INDEX_UPDATE_KEYS,
     defaults: defaults_of::<IndexUpdates>,
     take: |rest, options| {
         options.writes.index_updates = take::<IndexUpdates>(rest)?.index_updates;
@@ -102,6 +111,7 @@ pub(super) const INDEX_UPDATES: Section = Section {
 };
 
 pub(super) const NON_INDEX_UPDATES: Section = Section {
+    keys: NON_INDEX_UPDATE_KEYS,
     defaults: defaults_of::<NonIndexUpdates>,
     take: |rest, options| {
         options.writes.non_index_updates = take::<NonIndexUpdates>(rest)?.non_index_updates;
@@ -110,6 +120,7 @@ pub(super) const NON_INDEX_UPDATES: Section = Section {
 };
 
 pub(super) const POINTS: Section = Section {
+    keys: POINT_KEYS,
     defaults: defaults_of::<Points>,
     take: |rest, options| {
         options.points = take(rest)?;
@@ -118,6 +129,7 @@ pub(super) const POINTS: Section = Section {
 };
 
 pub(super) const RANGES: Section = Section {
+    keys: RANGE_KEYS,
     defaults: defaults_of::<Ranges>,
     take: |rest, options| {
         options.ranges = take(rest)?;
@@ -126,11 +138,13 @@ pub(super) const RANGES: Section = Section {
 };
 
 pub(super) const BRACKET: Section = Section {
+    keys: BRACKET_KEYS,
     defaults: defaults_of::<Bracket>,
     take: |rest, options| take(rest).map(|bracket| options.bracket = bracket),
 };
 
 pub(super) const ONLY: Section = Section {
+    keys: ONLY_KEYS,
     defaults: defaults_of::<Only>,
     take: |rest, options| {
         options.only = take(rest)?;
@@ -139,6 +153,7 @@ pub(super) const ONLY: Section = Section {
 };
 
 pub(super) const PROTOCOL: Section = Section {
+    keys: PROTOCOL_KEYS,
     defaults: defaults_of::<Sending>,
     take: |rest, options| {
         options.protocol = take::<Sending>(rest)?.protocol;
@@ -147,6 +162,7 @@ pub(super) const PROTOCOL: Section = Section {
 };
 
 pub(super) const RETRIES: Section = Section {
+    keys: RETRY_KEYS,
     defaults: defaults_of::<Retrying>,
     take: |rest, options| {
         options.retries = take::<Retrying>(rest)?.retries;
@@ -155,6 +171,7 @@ pub(super) const RETRIES: Section = Section {
 };
 
 pub(super) const RECONNECT: Section = Section {
+    keys: RECONNECT_KEYS,
     defaults: defaults_of::<Reconnecting>,
     take: |rest, options| {
         options.reconnect_every = take::<Reconnecting>(rest)?.reconnect_every;
@@ -163,6 +180,7 @@ pub(super) const RECONNECT: Section = Section {
 };
 
 pub(super) const PREWARM: Section = Section {
+    keys: PREWARM_KEYS,
     defaults: defaults_of::<Prewarming>,
     take: |rest, options| {
         options.prewarm = take::<Prewarming>(rest)?.prewarm;

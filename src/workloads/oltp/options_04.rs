@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::keys::{Reads, Writes};
 use super::options::{Options, Section};
 use crate::config::ParameterError;
 use crate::units::Span;
@@ -83,7 +82,7 @@ impl Default for Modes {
     }
 }
 
-pub(super) const MODE_KEYS: &[Key] = &[
+const MODE_KEYS: &[Key] = &[
     Key { name: "mode", meaning: "simple | complex | nontrx | sp", peer: "--oltp-test-mode" },
     Key {
         name: "nontrx",
@@ -109,14 +108,10 @@ pub(super) const MODE_KEYS: &[Key] = &[
 ];
 
 pub(super) const MODES: Section = Section {
+    keys: MODE_KEYS,
     defaults: defaults_of::<Modes>,
     take: |rest, options| {
         options.modes = take(rest)?;
-        if options.modes.mode != Mode::Complex {
-            // One statement, whatever the keys of transactions say.
-            options.bracket.skip_trx = true;
-            (options.reads, options.writes) = (Reads::ONE_POINT, Writes::default());
-        }
         options.modes.check()
     },
 };
@@ -157,7 +152,7 @@ pub(super) struct PointOptions {
     pub(super) all_columns: bool,
 }
 
-pub(super) const POINT_04_KEYS: &[Key] = &[
+const POINT_04_KEYS: &[Key] = &[
     Key {
         name: "handler",
         meaning: "read one row by HANDLER instead of SELECT",
@@ -167,6 +162,7 @@ pub(super) const POINT_04_KEYS: &[Key] = &[
 ];
 
 pub(super) const POINT_04: Section = Section {
+    keys: POINT_04_KEYS,
     defaults: defaults_of::<PointOptions>,
     take: |rest, options| take(rest).map(|point| options.point_04 = point),
 };
@@ -190,7 +186,7 @@ impl Default for Table {
     }
 }
 
-pub(super) const TABLE_KEYS_04: &[Key] = &[
+const TABLE_KEYS_04: &[Key] = &[
     Key {
         name: "engine",
         meaning: "storage engine; read back after CREATE, a substituted one fails the case",
@@ -211,7 +207,8 @@ pub(super) const TABLE_KEYS_04: &[Key] = &[
     Key { name: "reuse", meaning: "use the rows that an earlier case left, when they fit", peer: "" },
 ];
 
-pub(super) const TABLE_04: Section = Section { defaults: defaults_of::<Table>, take: take_table };
+pub(super) const TABLE_04: Section =
+    Section { keys: TABLE_KEYS_04, defaults: defaults_of::<Table>, take: take_table };
 
 fn take_table(rest: &mut crate::record::Parameters, options: &mut Options) -> Result<(), ParameterError> {
     let Table { engine, create_options, table_size, auto_inc, secondary, reuse } = take(rest)?;
@@ -251,7 +248,7 @@ impl Default for OldIds {
     }
 }
 
-pub(super) const ID_KEYS_04: &[Key] = &[
+const ID_KEYS_04: &[Key] = &[
     Key {
         name: "rand_type",
         meaning: "ids met: special (a hot band in the middle) | uniform | gaussian",
@@ -271,6 +268,7 @@ pub(super) const ID_KEYS_04: &[Key] = &[
 ];
 
 pub(super) const IDS_04: Section = Section {
+    keys: ID_KEYS_04,
     defaults: defaults_of::<OldIds>,
     take: |rest, options| {
         let OldIds { rand_type, rand_spec_pct, rand_spec_iter, rand_spec_res } = take(rest)?;

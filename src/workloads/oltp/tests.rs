@@ -26,7 +26,7 @@ fn every_key_with_a_default_is_explained_and_no_other() {
     for kind in kinds() {
         let defaults: BTreeSet<String> = (kind.defaults)().keys().cloned().collect();
         let explained: BTreeSet<String> =
-            kind.keys.iter().flat_map(|group| group.iter()).map(|key| key.name.to_owned()).collect();
+            kind.keys.iter().copied().flatten().map(|key| key.name.to_owned()).collect();
         assert_eq!(defaults, explained, "{}", kind.name);
         assert!((kind.build)(&(kind.defaults)()).is_ok(), "{}", kind.name);
     }
