@@ -8,10 +8,14 @@
 )]
 
 mod common;
+#[path = "oltp/engines.rs"]
+mod engines;
 #[path = "oltp/habits.rs"]
 mod habits;
 #[path = "oltp/loading.rs"]
 mod loading;
+#[path = "oltp/ndb.rs"]
+mod ndb;
 #[path = "oltp/relay.rs"]
 mod relay;
 #[path = "oltp/sameness.rs"]

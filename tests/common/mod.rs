@@ -5,7 +5,7 @@
 //! `target/tmp/skipped`. `BENCHD_REQUIRE=mariadb,mysql` (the default when `CI=true`, with all else that is looked for)
 //! makes that a failure.
 //! MariaDB is the one installed; MySQL, and a newer MariaDB with all of its login plugins, are what `tests/get-server`
-//! put into `BENCHD_MYSQL_DIR` and `BENCHD_MARIADB_DIR`.
+//! put into `BENCHD_MYSQL_DIR` and `BENCHD_MARIADB_DIR`. An NDB Cluster is what `BENCHD_NDB_DIR` names; no package has it.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 #![allow(
     clippy::unwrap_used,
@@ -150,10 +150,15 @@ impl Server {
         Server::start_in(flavour, &program, directory, arguments)
     }
 
-    /// Starts an empty MariaDB that has every login plugin; its absence is a loud skip or a failure.
+    /// Starts an empty MariaDB that has every login plugin and RocksDB; its absence is a loud skip or a failure.
     pub(crate) fn with_plugins(arguments: &[&str]) -> Option<Server> {
         let home = env::var_os("BENCHD_MARIADB_DIR").map(PathBuf::from);
-        let Some(home) = home.filter(|home| home.join("mariadbd").exists()) else {
+        let is_whole = |home: &PathBuf| {
+            ["mariadbd", "root/usr/lib/mysql/plugin/ha_rocksdb.so"]
+                .iter()
+                .all(|file| home.join(file).exists())
+        };
+        let Some(home) = home.filter(is_whole) else {
             skip("mariadb with plugins");
             return None;
         };
@@ -341,7 +346,7 @@ fn template(flavour: Flavour) -> PathBuf {
 }
 
 /// The folders of a server, which its account may use.
-fn server_folders(directory: &Path) {
+pub(crate) fn server_folders(directory: &Path) {
     for folder in ["data", "tmp"] {
         let path = directory.join(folder);
         fs::create_dir(&path).unwrap();
@@ -390,12 +395,13 @@ fn initialise(flavour: Flavour, directory: &Path) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn free_port() -> u16 {
+/// A port of 127.0.0.1 that nobody uses at this moment.
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Reads what a server says until it is ready; if it ends before, that is the error.
-fn until_ready(log: &mut impl BufRead) -> Result<(), String> {
+pub(crate) fn until_ready(log: &mut impl BufRead) -> Result<(), String> {
     let mut said = String::new();
     loop {
         let from = said.len();

@@ -154,6 +154,7 @@ impl OwnedSchema {
         self.publish(client)?;
         let created = client.query(&format!("CREATE TABLE `{}`.`{table}` {definition}", self.name));
         if let Err(error) = created {
+            let error = explained(client, error);
             // The server said no, so what may have that name now is not ours. Without its answer it may be.
             if error.code.is_some() {
                 self.entry.tables.remove(table);
@@ -274,6 +275,18 @@ impl OwnedSchema {
     fn nothing_done(&self, why: &str) -> String {
         format!("nothing done in schema {} on {}: {why}", self.name, self.target)
     }
+}
+
+/// An error of the server with what else it has to say of the statement: an engine's reason is only among its warnings.
+fn explained(client: &mut Client, mut error: SqlError) -> SqlError {
+    let warnings = client.rows("SHOW WARNINGS").unwrap_or_default();
+    for text in warnings.into_iter().filter_map(|row| row.into_iter().nth(2).flatten()) {
+        let text = text.trim_end_matches('.');
+        if !error.message.contains(text) {
+            error.message = format!("{}; {text}", error.message.trim_end_matches('.'));
+        }
+    }
+    error
 }
 
 fn new_entry(daemon: &DaemonIdentity, server: String) -> Entry {

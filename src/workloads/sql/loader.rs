@@ -129,7 +129,8 @@ impl Load<'_> {
         match schema.part(name) {
             None if table > self.tables.tables => Some(self.tables.rows_each()),
             None => self.check_rows(client, table).ok().map(|()| self.tables.rows_each()),
-            Some((_, told)) => self.rows_that_can_stay(client, table, told),
+            // A table without rows is made anew: its next number need not be 1 any more.
+            Some((_, told)) => self.rows_that_can_stay(client, table, told).filter(|rows| *rows > 0),
         }
     }
 
