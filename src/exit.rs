@@ -16,6 +16,8 @@ pub enum Exit {
     Stopped = 4,
     /// Another run is active.
     Busy = 5,
+    /// It was asked to fail on a verdict, and that is the verdict.
+    Worse = 6,
     /// The daemon cannot be reached.
     Unreachable = 7,
     /// Not permitted.

@@ -112,7 +112,24 @@ fn the_table_is_printed_at_the_end_of_a_run_stored_and_served() {
     text(&place, &["run", "m", "--progress", "none"]);
     let two = text(&place, &["compare", "m~1", "m"]);
     assert!(two.contains("BEFORE") && two.contains("one round a side says nothing"), "{two}");
-    let answer = daemon.get("/api/v1/compare?a=m~1&b=m").json();
+    let all = text(&place, &["compare", "m@..", "m"]);
+    assert!(all.starts_with("m@.. (2 runs) → m "), "{all}");
+    let of_no_day = place.run(&["compare", "m@..2000-01-01", "m"]);
+    assert_eq!(of_no_day.status.code(), Some(2), "{}", words(&of_no_day));
+    text(&place, &["run", "m", "--progress", "none", "--scale", "0.5"]);
+    let unlike = place.run(&["compare", "m~1", "m"]);
+    assert!(
+        unlike.status.code() == Some(2) && words(&unlike).contains("table_size differs"),
+        "{}",
+        words(&unlike)
+    );
+    let anyway = place.json(&["compare", "m~1", "m", "--anyway", "--output", "json"]);
+    let against = &anyway["cases"][0];
+    assert!(against["verdict"] == "not_comparable" && against["ratio"].is_number(), "{anyway}");
+    let asked = ["a=m~1&b=m", "a=m~1&b=m&anyway=true", "a=m@..&b=m~1&anyway=true"];
+    let statuses = asked.map(|query| daemon.get(&format!("/api/v1/compare?{query}")).status);
+    assert_eq!(statuses, [422, 200, 200]);
+    let answer = daemon.get("/api/v1/compare?a=m~2&b=m~1").json();
     assert_eq!(answer["comparison"]["cases"].as_array().unwrap().len(), 2);
     assert!(daemon.end(Signal::SIGTERM).0.success());
 }
@@ -143,6 +160,27 @@ fn targets_of_a_comparison_differ_in_what_was_asked_for_and_are_read_back() {
     let why = &cells[2]["against"]["not_comparable"][0];
     assert_eq!(why, "innodb_flush_log_at_trx_commit differs (2, 1)");
     assert_eq!(run["comparison"]["differs"], serde_json::json!(["innodb_flush_log_at_trx_commit"]));
+}
+
+#[test]
+fn scratch_servers_that_are_to_stay_start_once_a_run() {
+    let Some(_) = Flavour::MariaDb.program() else { return };
+    let place = Place::new("");
+    let here = place.path("scratch").display().to_string();
+    let targets = scratch("one", &here, "keep_running = true") + "[target.two]\nlike = \"one\"\n";
+    let going = scratch("three", &here, "") + "[target.four]\nlike = \"three\"\n";
+    let stops = |targets: &str, names: &str| {
+        place.configure(&(targets.to_owned() + &suite(names)));
+        let daemon = place.serve();
+        let events = daemon.follow(&daemon.trigger(r#"{"suite":"m","rounds":3}"#));
+        assert_eq!(events.last().unwrap()["outcome"], "finished", "{events:?}");
+        assert!(daemon.end(Signal::SIGTERM).0.success());
+        let stopped = |event: &&Value| event["text"].as_str().is_some_and(|text| text.ends_with(" stopped"));
+        events.iter().filter(stopped).count()
+    };
+    assert_eq!(stops(&targets, "target = [\"one\", \"two\"]"), 2);
+    // A B, B A, A B: each change of the target but the first ends a server, and the end of the run the last one.
+    assert_eq!(stops(&going, "target = [\"three\", \"four\"]"), 4);
 }
 
 #[test]

@@ -620,6 +620,23 @@ fn a_run_is_found_by_the_names_people_use() {
     ] {
         assert_eq!(&reader.find(&name).unwrap(), run, "{name}");
     }
+    let day = |run: usize| runs[run].start.to_zoned(jiff::tz::TimeZone::system()).date();
+    assert_eq!(reader.find(&format!("db@{}", day(1))).unwrap(), runs[1]);
+    let named = |name: String| reader.find_all(&name).unwrap();
+    assert_eq!(named(format!("db@{}..{}", day(0), day(1))), runs[..2]);
+    assert_eq!(
+        named(format!("db@{}..", day(1))),
+        runs[1..],
+        "one that was blocked and one under way do not count"
+    );
+    assert_eq!(named(format!("db@..{}", day(0))), runs[..1]);
+    assert_eq!(named("db@..".to_owned()), runs);
+    assert_eq!(named("db~1".to_owned()), runs[1..2]);
+    let several = reader.find("db@..").unwrap_err();
+    assert!(matches!(several, FindError::Several { .. }), "{several}");
+    for name in ["db@2026-13-01", "db@x..", "db@1999-01-01..1999-02-01", "none@.."] {
+        assert!(matches!(reader.find_all(name).unwrap_err(), FindError::Unknown { .. }), "{name}");
+    }
     let error = reader.find("5e1f6e02").unwrap_err();
     assert!(matches!(&error, FindError::Ambiguous { candidates, .. } if candidates.len() == 2), "{error}");
     assert!(twins.iter().all(|twin| error.to_string().contains(&twin.id.to_string())), "{error}");

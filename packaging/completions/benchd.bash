@@ -206,7 +206,7 @@ _benchd() {
             return 0
             ;;
         benchd__subcmd__compare)
-            opts="-h --rows --columns --measure --margin --config --socket --url --user --ca --output --help"
+            opts="-h --rows --columns --measure --margin --anyway --fail-on --config --socket --url --user --ca --output --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -226,6 +226,10 @@ _benchd() {
                     ;;
                 --margin)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fail-on)
+                    COMPREPLY=($(compgen -W "worse" -- "${cur}"))
                     return 0
                     ;;
                 --config)

@@ -160,6 +160,7 @@ complete -c benchd -n "__fish_benchd_using_subcommand compare" -l rows -d 'Keys 
 complete -c benchd -n "__fish_benchd_using_subcommand compare" -l columns -d 'Keys whose values make the columns: threads' -r
 complete -c benchd -n "__fish_benchd_using_subcommand compare" -l measure -d 'throughput, p50, p95 or p99 [default: throughput in closed loop, p95 in open loop]' -r
 complete -c benchd -n "__fish_benchd_using_subcommand compare" -l margin -d 'Differences inside this are none [default: 2%]' -r
+complete -c benchd -n "__fish_benchd_using_subcommand compare" -l fail-on -d 'Exit with 6 when anything is worse' -r -f -a "worse\t''"
 complete -c benchd -n "__fish_benchd_using_subcommand compare" -l config -d 'Configuration file [default: /etc/benchd/benchd.toml and conf.d/*.toml beside it]' -r -F
 complete -c benchd -n "__fish_benchd_using_subcommand compare" -l socket -d 'Socket of the daemon [default: the configuration\'s]' -r -F
 complete -c benchd -n "__fish_benchd_using_subcommand compare" -l url -d 'Ask the daemon of another host: https://HOST:10104' -r
@@ -168,6 +169,7 @@ complete -c benchd -n "__fish_benchd_using_subcommand compare" -l ca -d 'PEM fil
 complete -c benchd -n "__fish_benchd_using_subcommand compare" -l output -d 'How answers are written' -r -f -a "text\t'For people; may change'
 json\t'One JSON object; may only grow'
 jsonl\t'One JSON object a line as things happen'"
+complete -c benchd -n "__fish_benchd_using_subcommand compare" -l anyway -d 'Show the ratios of what is not comparable too, without a verdict'
 complete -c benchd -n "__fish_benchd_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c benchd -n "__fish_benchd_using_subcommand scratch" -l config -d 'Configuration file [default: /etc/benchd/benchd.toml and conf.d/*.toml beside it]' -r -F
 complete -c benchd -n "__fish_benchd_using_subcommand scratch" -l socket -d 'Socket of the daemon [default: the configuration\'s]' -r -F

@@ -33,6 +33,23 @@ pub(super) fn in_words(value: &Value) -> String {
 /// Why no verdict is given between two cases; `named` are the keys of the table that tells them apart.
 pub(super) fn why_not(of: &Rounds<'_>, against: &Rounds<'_>, named: &[&str]) -> Vec<String> {
     let (Some(one), Some(other)) = (of.first(), against.first()) else { return Vec::new() };
+    unlike(one, other, named)
+}
+
+/// Why no verdict is given between the runs of two sides: each is set against the first.
+pub(super) fn of_sides(of: &Rounds<'_>, against: &Rounds<'_>) -> Vec<String> {
+    let Some(first) = against.first() else { return Vec::new() };
+    let mut why = Vec::new();
+    for reason in against.records.iter().chain(&of.records).flat_map(|record| unlike(record, first, &[])) {
+        if !why.contains(&reason) {
+            why.push(reason);
+        }
+    }
+    why
+}
+
+/// In what two records do not measure the same.
+fn unlike(one: &CaseRecord, other: &CaseRecord, named: &[&str]) -> Vec<String> {
     let mut why = Vec::new();
     let mut differ = |what: &str, one: &str, other: &str| {
         if one != other {
@@ -52,8 +69,8 @@ pub(super) fn why_not(of: &Rounds<'_>, against: &Rounds<'_>, named: &[&str]) -> 
             differ(fact, one, other);
         }
     }
-    let model = |rounds: &Rounds<'_>| rounds.results().next().map(|result| result.load.model.as_str());
-    if let (Some(one), Some(other)) = (model(of), model(against)) {
+    let model = |record: &CaseRecord| record.result.as_ref().map(|result| result.load.model.as_str());
+    if let (Some(one), Some(other)) = (model(one), model(other)) {
         differ("load model", one, other);
     }
     why

@@ -7,6 +7,7 @@ use super::rounds::{Ratio, middle};
 use crate::record::{
     Against, CaseRecord, CaseResult, Cell, Comparison, LoadModel, Measure, Outcome, Pair, TwoRuns, Verdict,
 };
+use crate::text::counted;
 
 /// Differences inside this are none, unless another margin is asked for (configuration's `equivalence`).
 pub const MARGIN: f64 = 0.02;
@@ -26,16 +27,18 @@ pub struct Question {
     pub measure: Option<Measure>,
     /// Differences inside this are none; `None` is [`MARGIN`].
     pub margin: Option<f64>,
+    /// Whether the numbers of what is not comparable are set against each other too, without a verdict.
+    pub anyway: bool,
 }
 
-/// The rounds of one case.
+/// The rounds of one case, of one run or of the runs of one side.
 pub(super) struct Rounds<'a> {
     pub(super) case: &'a str,
-    /// A round each, in order.
+    /// A round each, in order, those of a run together.
     pub(super) records: Vec<&'a CaseRecord>,
 }
 
-/// The cases of a run in the order in which they ran first, each with its rounds.
+/// The cases in the order in which they ran first, each with its rounds.
 fn by_case(records: &[CaseRecord]) -> Vec<Rounds<'_>> {
     let mut cases: Vec<Rounds<'_>> = Vec::new();
     for record in records {
@@ -62,6 +65,18 @@ impl<'a> Rounds<'a> {
     fn values(&self, measure: Measure) -> Vec<Option<f64>> {
         let value = |record: &&CaseRecord| finished(record).and_then(|result| value_of(result, measure));
         self.records.iter().map(value).collect()
+    }
+
+    /// The values of a measure as results on their own: of one run its rounds, of several the median of each.
+    fn apart(&self, measure: Measure) -> Vec<f64> {
+        let known = |rounds: &[&CaseRecord]| -> Vec<f64> {
+            rounds.iter().filter_map(|record| value_of(finished(record)?, measure)).collect()
+        };
+        let runs: Vec<&[&CaseRecord]> = self.records.chunk_by(|one, next| one.run == next.run).collect();
+        match runs.as_slice() {
+            [only] => known(only),
+            several => several.iter().filter_map(|run| Some(middle(&known(run))?.median)).collect(),
+        }
     }
 
     /// The value of a key, as text: a parameter, the target, or the name of the benchmark.
@@ -123,8 +138,11 @@ pub fn table(records: &[CaseRecord], question: &Question) -> Result<Comparison, 
     let named: Vec<&str> = rows.iter().chain(&columns).map(String::as_str).collect();
     for place in 0..cells.len() {
         let Some(first) = first_of_group(&cells, place).filter(|first| *first != place) else { continue };
-        let against = beside(&cases[place], &cases[first], measure, margin, &named, true);
-        cells[place].against = Some(against);
+        let (of, against) = (&cases[place], &cases[first]);
+        let ratio = Ratio::paired(&of.values(measure), &against.values(measure));
+        let why_not = comparable::why_not(of, against, &named);
+        let judged = judge(ratio, why_not, measure, margin, question.anyway);
+        cells[place].against = Some(Against { first: Some(against.case.to_owned()), ..judged });
     }
     Ok(Comparison {
         measure,
@@ -229,23 +247,15 @@ fn first_of_group(cells: &[Cell], place: usize) -> Option<usize> {
     cells.iter().position(same)
 }
 
-/// One case beside another.
-fn beside(
-    of: &Rounds<'_>,
-    against: &Rounds<'_>,
+/// What a ratio says of two cases that measure the same, or why they do not.
+fn judge(
+    ratio: Option<Ratio>,
+    not_comparable: Vec<String>,
     measure: Measure,
     margin: f64,
-    named: &[&str],
-    one_run: bool,
+    anyway: bool,
 ) -> Against {
-    let (values, others) = (of.values(measure), against.values(measure));
-    let ratio = if one_run {
-        Ratio::paired(&values, &others)
-    } else {
-        let known = |values: Vec<Option<f64>>| values.into_iter().flatten().collect::<Vec<f64>>();
-        Ratio::unpaired(&known(values), &known(others))
-    };
-    let not_comparable = comparable::why_not(of, against, named);
+    let ratio = ratio.filter(|_| anyway || not_comparable.is_empty());
     let verdict = match &ratio {
         _ if !not_comparable.is_empty() => Verdict::NotComparable,
         Some(ratio) => ratio.verdict(margin, measure != Measure::Throughput),
@@ -253,7 +263,7 @@ fn beside(
     };
     let unclear = ratio.filter(|_| verdict == Verdict::Unclear);
     Against {
-        first: one_run.then(|| against.case.to_owned()),
+        first: None,
         ratio: ratio.map(|ratio| ratio.ratio),
         interval95: ratio.and_then(|ratio| ratio.interval95),
         verdict,
@@ -268,47 +278,57 @@ fn notes(cases: &[Rounds<'_>]) -> Vec<String> {
     for case in cases {
         let finished = case.results().count();
         if finished < case.records.len() {
-            notes.push(format!("{}: {finished} of {} rounds finished", case.case, case.records.len()));
+            let rounds = counted(case.records.len() as u64, "round");
+            notes.push(format!("{}: {finished} of {rounds} finished", case.case));
         }
         let limited = case.results().filter(|result| result.limited).count();
         if limited > 0 {
             notes.push(format!(
-                "{}: the load generator was the limit in {limited} of {finished} rounds",
-                case.case
+                "{}: the load generator was the limit in {limited} of {}",
+                case.case,
+                counted(finished as u64, "round")
             ));
         }
     }
     notes
 }
 
-/// Sets two runs side by side, case by case: of those that both have.
+/// Sets two runs side by side, or the runs of two sides: case by case, of those that both have.
 ///
 /// # Errors
-/// When they have no case in common.
+/// When they have no case in common, or none that measures the same on both sides and that was not asked for.
 pub fn two_runs(a: &[CaseRecord], b: &[CaseRecord], question: &Question) -> Result<TwoRuns, String> {
+    let runs = [a, b].map(|side| side.chunk_by(|one, next| one.run == next.run).count() as u32);
     let (a, b) = (by_case(a), by_case(b));
     let measure = question.measure.unwrap_or_else(|| natural(&a));
     let margin = question.margin.unwrap_or(MARGIN);
     let pair = |one: &Rounds<'_>, other: &Rounds<'_>| {
-        let value = |case: &Rounds<'_>| {
-            let values: Vec<f64> = case.values(measure).into_iter().flatten().collect();
-            middle(&values).map(|middle| middle.median)
-        };
+        let (values, others) = (one.apart(measure), other.apart(measure));
+        let ratio = Ratio::unpaired(&others, &values);
+        let why_not = comparable::of_sides(other, one);
         Pair {
             case: one.case.to_owned(),
             unit: unit(Some(one), measure),
-            a: value(one),
-            b: value(other),
-            against: beside(other, one, measure, margin, &[], false),
+            a: middle(&values).map(|middle| middle.median),
+            b: middle(&others).map(|middle| middle.median),
+            against: judge(ratio, why_not, measure, margin, question.anyway),
         }
     };
     let both = a.iter().filter_map(|one| Some((one, b.iter().find(|other| other.case == one.case)?)));
     let cases: Vec<Pair> = both.map(|(one, other)| pair(one, other)).collect();
-    if cases.is_empty() {
-        return Err("the two runs have no case in common".to_owned());
+    refuse_all_unlike(&cases, question.anyway)?;
+    let records = a.iter().chain(&b).flat_map(|rounds| rounds.records.iter().copied());
+    Ok(TwoRuns { runs, measure, margin, cases, differs: comparable::differs(records, &[]) })
+}
+
+fn refuse_all_unlike(cases: &[Pair], anyway: bool) -> Result<(), String> {
+    let Some(first) = cases.first() else { return Err("the two have no case in common".to_owned()) };
+    if anyway || cases.iter().any(|pair| pair.against.verdict != Verdict::NotComparable) {
+        return Ok(());
     }
-    let records = a.iter().chain(&b).filter_map(Rounds::first);
-    Ok(TwoRuns { measure, margin, cases, differs: comparable::differs(records, &[]) })
+    let why = first.against.not_comparable.join("; ");
+    let advice = "--anyway (anyway=true) shows the numbers without a verdict";
+    Err(format!("not comparable: no case measures the same on both sides ({}: {why}); {advice}", first.case))
 }
 
 #[cfg(test)]

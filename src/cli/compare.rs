@@ -9,18 +9,22 @@ use super::{Common, Output, text};
 use crate::analysis::Question;
 use crate::exit::{Ended, Exit};
 use crate::record::{Against, Cell, Comparison, Measure, Pair, TwoRuns, Verdict};
-use crate::text::{milliseconds, number, or_dash, table};
+use crate::store::is_range;
+use crate::text::{counted, milliseconds, number, or_dash, table};
 use crate::units::Share;
 
 /// The cases of a run as a table, or two runs case by case
+///
+/// A run is named SUITE (its last), SUITE~2 (two before), SUITE@2026-12-17 (the last of that day), by the last 8 digits of
+/// its id, or the whole. Of two sides each may be all runs of some days: SUITE@2026-12-01..2026-12-17, where either end may lack.
 ///
 /// Within one run each cell is the median of the rounds with its 95 % interval. Every row is set against the first one
 /// that differs in the last key of --rows alone.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Compare {
-    /// The run: SUITE (its last), SUITE~2 (two before), the last 8 digits of its id, or the whole
+    /// The run, or the runs of some days
     run: String,
-    /// Another run, set against the first
+    /// Another, set against the first
     #[arg(conflicts_with_all = ["rows", "columns"])]
     other: Option<String>,
     /// Keys whose values make the rows: engine,target [default: those that vary]
@@ -35,6 +39,18 @@ pub(crate) struct Compare {
     /// Differences inside this are none [default: 2%]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     margin: Option<Share>,
+    /// Show the ratios of what is not comparable too, without a verdict
+    #[arg(long)]
+    anyway: bool,
+    /// Exit with 6 when anything is worse
+    #[arg(long, value_name = "VERDICT")]
+    fail_on: Option<FailOn>,
+}
+
+/// The verdict on which the command fails.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum FailOn {
+    Worse,
 }
 
 fn share(text: &str) -> Result<Share, String> {
@@ -58,39 +74,71 @@ impl Compare {
             columns: self.columns.clone(),
             measure: self.measure,
             margin: self.margin.map(Share::ratio),
+            anyway: self.anyway,
         }
     }
 
     async fn within(&self, source: &Source, output: Output) -> Result<Exit> {
         let run = source.run(&self.run).await?.run;
         let table = source.table(&run.id.to_string(), &self.question()).await?;
-        if output != Output::Text {
-            return text::print_json(&table);
+        if output == Output::Text {
+            text::print(&format!(
+                "{} {} on {}\n{}",
+                run.suite,
+                run.id.short(),
+                run.host,
+                table_in_words(&table)
+            ))?;
+        } else {
+            text::print_json(&table)?;
         }
-        text::print(&format!("{} {} on {}\n{}", run.suite, run.id.short(), run.host, table_in_words(&table)))
+        Ok(self.exit(table.cells.iter().filter_map(|cell| cell.against.as_ref())))
     }
 
     async fn between(&self, source: &Source, other: &str, output: Output) -> Result<Exit> {
-        let (a, b) = (source.run(&self.run).await?.run, source.run(other).await?.run);
-        if a.id == b.id {
+        let (a, b) = (side(source, &self.run).await?, side(source, other).await?);
+        if a.asked == b.asked {
             return Err(Ended::because(
                 Exit::Wrong,
                 "the two names are of one run; a run has a table: --rows, --columns",
             ));
         }
-        let runs = source.two_runs(&a.id.to_string(), &b.id.to_string(), &self.question()).await?;
-        if output != Output::Text {
-            return text::print_json(&runs);
+        let runs = source.two_runs(&a.asked, &b.asked, &self.question()).await?;
+        if output == Output::Text {
+            text::print(&two_in_words(&runs, &a.shown, &b.shown))?;
+        } else {
+            text::print_json(&runs)?;
         }
-        let (a, b) = (format!("{} {}", a.suite, a.id.short()), format!("{} {}", b.suite, b.id.short()));
-        text::print(&two_in_words(&runs, &a, &b))
+        Ok(self.exit(runs.cases.iter().map(|pair| &pair.against)))
     }
+
+    /// How the command ends when these are the verdicts.
+    fn exit<'a>(&self, mut all: impl Iterator<Item = &'a Against>) -> Exit {
+        let worse = all.any(|against| against.verdict == Verdict::Worse);
+        if worse && self.fail_on.is_some() { Exit::Worse } else { Exit::Done }
+    }
+}
+
+/// One side of a comparison.
+struct Side {
+    /// The name that leads to its runs whatever begins meanwhile.
+    asked: String,
+    /// The name for people.
+    shown: String,
+}
+
+async fn side(source: &Source, name: &str) -> Result<Side> {
+    if is_range(name) {
+        return Ok(Side { asked: name.to_owned(), shown: name.to_owned() });
+    }
+    let run = source.run(name).await?.run;
+    Ok(Side { asked: run.id.to_string(), shown: format!("{} {}", run.suite, run.id.short()) })
 }
 
 /// A table of one run for people.
 pub(super) fn table_in_words(table: &Comparison) -> String {
-    let rounds =
-        if table.rounds == 1 { "1 round".to_owned() } else { format!("{} alternating rounds", table.rounds) };
+    let rounds = if table.rounds == 1 { "round" } else { "alternating round" };
+    let rounds = counted(table.rounds, rounds);
     let middle = if table.rounds == 1 { "" } else { ", median ± 95 %" };
     let mut text =
         format!("{rounds}, {}{middle}; {}\n", unit(&table.unit, table.measure), differs(&table.differs));
@@ -169,8 +217,15 @@ fn named(keys: &[String], values: &[String]) -> String {
 /// `1,598 ±1.2 % ▲`.
 fn in_words(cell: &Cell, measure: Measure) -> String {
     let error = cell.interval95.map(|half| format!(" ±{:.1} %", half * 100.0)).unwrap_or_default();
-    let mark = cell.against.as_ref().map(|against| format!(" {}", mark(against.verdict))).unwrap_or_default();
-    format!("{}{error}{mark}", or_dash(cell.value, |found| value(found, measure)))
+    let beside = cell.against.as_ref().map(beside).unwrap_or_default();
+    format!("{}{error}{beside}", or_dash(cell.value, |found| value(found, measure)))
+}
+
+/// The mark of a verdict; of what is not comparable with the ratio, where it was asked for.
+fn beside(against: &Against) -> String {
+    let ratio = against.ratio.filter(|_| against.verdict == Verdict::NotComparable);
+    let ratio = ratio.map(|ratio| format!(" {ratio:.2}")).unwrap_or_default();
+    format!(" {}{ratio}", mark(against.verdict))
 }
 
 const fn mark(verdict: Verdict) -> &'static str {
@@ -279,7 +334,7 @@ fn reasons(table: &Comparison) -> Vec<&str> {
     reasons
 }
 
-/// Two runs for people.
+/// Two sides for people.
 fn two_in_words(runs: &TwoRuns, a: &str, b: &str) -> String {
     let count = |verdict| runs.cases.iter().filter(|pair| pair.against.verdict == verdict).count();
     let counted = [
@@ -300,22 +355,30 @@ fn two_in_words(runs: &TwoRuns, a: &str, b: &str) -> String {
     } else {
         format!("servers differ in {}", runs.differs.join(", "))
     };
+    let [a, b] = [(a, runs.runs[0]), (b, runs.runs[1])].map(|(name, runs)| with_number(name, runs));
     let mut text = format!("{a} → {b}: {} of {}; {differs}\n", told.join(", "), runs.cases.len());
     let head = ["CASE", "MEASURE", "BEFORE", "AFTER", "RATIO [95 %]", "VERDICT"].map(str::to_owned).to_vec();
     let lines: Vec<Vec<String>> =
-        std::iter::once(head).chain(runs.cases.iter().map(|pair| pair_row(pair, runs.measure))).collect();
+        std::iter::once(head).chain(runs.cases.iter().map(|pair| pair_row(pair, runs))).collect();
     text.push_str(&table(&lines));
-    text.push_str("Rounds of one run know nothing of what differs from run to run: the intervals are the least there is.\n");
+    if runs.runs.contains(&1) {
+        text.push_str("Rounds of one run know nothing of what differs from run to run: the intervals are the least there is.\n");
+    }
     text
 }
 
-fn pair_row(pair: &Pair, measure: Measure) -> Vec<String> {
-    let against = &pair.against;
+fn with_number(name: &str, runs: u32) -> String {
+    if runs == 1 { name.to_owned() } else { format!("{name} ({})", counted(runs, "run")) }
+}
+
+fn pair_row(pair: &Pair, runs: &TwoRuns) -> Vec<String> {
+    let (against, measure) = (&pair.against, runs.measure);
     let interval = against.interval95.map(|[low, high]| format!(" [{low:.2}-{high:.2}]")).unwrap_or_default();
+    let results = if runs.runs.contains(&1) { "rounds" } else { "runs" };
     let verdict = match against.verdict {
         Verdict::NotComparable => format!("not comparable: {}", against.not_comparable.join("; ")),
         Verdict::Unclear => match against.rounds_needed {
-            Some(rounds) => format!("unclear: {rounds} rounds a side would settle it"),
+            Some(needed) => format!("unclear: {needed} {results} a side would settle it"),
             None if against.interval95.is_none() => {
                 "unclear: one round a side says nothing, --rounds 5 on both".to_owned()
             }
@@ -331,4 +394,39 @@ fn pair_row(pair: &Pair, measure: Measure) -> Vec<String> {
         format!("{}{interval}", or_dash(against.ratio, |ratio| format!("{ratio:.2}"))),
         verdict,
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worse_verdict_fails_the_command_where_that_was_asked_for() {
+        let against = |verdict| Against {
+            first: None,
+            ratio: Some(0.5),
+            interval95: None,
+            verdict,
+            rounds_needed: None,
+            not_comparable: Vec::new(),
+        };
+        let ends = |fail_on, verdicts: &[Verdict]| {
+            let all: Vec<Against> = verdicts.iter().copied().map(against).collect();
+            let compare = Compare {
+                run: "db".to_owned(),
+                other: None,
+                rows: Vec::new(),
+                columns: Vec::new(),
+                measure: None,
+                margin: None,
+                anyway: false,
+                fail_on,
+            };
+            compare.exit(all.iter())
+        };
+        let mixed = [Verdict::Same, Verdict::Worse];
+        assert_eq!(ends(Some(FailOn::Worse), &mixed), Exit::Worse);
+        assert_eq!(ends(None, &mixed), Exit::Done);
+        assert_eq!(ends(Some(FailOn::Worse), &[Verdict::Unclear, Verdict::NotComparable]), Exit::Done);
+    }
 }

@@ -52,6 +52,7 @@ const EXIT_CODES: &str = "Exit codes:
   3  blocked by a guard; nothing was loaded
   4  stopped on the way: aborted, cancelled or past its deadline; cleaned up
   5  another run is active
+  6  worse, and --fail-on worse was asked for
   7  the daemon cannot be reached
   8  not permitted: role, group, file mode";
 

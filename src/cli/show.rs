@@ -11,13 +11,13 @@ use crate::exit::{Ended, Exit};
 use crate::record::{
     CaseView, Ceiling, LoadModel, Measured, Outcome, Percentiles, ResultView, RunView, Statements,
 };
-use crate::text::{byte_rate, local_time, milliseconds, number, or_dash, table, took};
+use crate::text::{byte_rate, counted, local_time, milliseconds, number, or_dash, table, took};
 use crate::workloads;
 
 /// A finished run, or one of its cases in full
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
-    /// The run: SUITE (its last), SUITE~2 (two before), the last 8 digits of its id, or the whole; and :CASE
+    /// The run: SUITE (its last), SUITE~2 (two before), SUITE@2026-12-17 (the last of that day), the last 8 digits of its id, or the whole; and :CASE
     #[arg(value_name = "RUN[:CASE]")]
     name: String,
 }
@@ -50,14 +50,14 @@ fn describe(view: &RunView) -> String {
     let outcome = run.outcome.map_or("under way", Outcome::as_str);
     let took = or_dash(run.end.map(|end| end.duration_since(run.start).as_secs_f64()), took);
     let mut text = format!(
-        "{} {} on {}, {}, {took}, by {}: {outcome}, {} of {} cases\n",
+        "{} {} on {}, {}, {took}, by {}: {outcome}, {} of {}\n",
         run.suite,
         run.id.short(),
         run.host,
         local_time(run.start),
         run.by,
         run.finished_cases,
-        run.planned_cases
+        counted(run.planned_cases, "case")
     );
     if let Some(failure) = &run.failure {
         let _ = writeln!(text, "{}: {}", failure.stage, failure.message);
@@ -241,7 +241,7 @@ fn rates(result: &ResultView, operation: &str) -> String {
     let Statements { read, write, other } = statements;
     let statements = match statements.total() {
         0 => String::new(),
-        total => format!("; {total} statements: {read} read, {write} write, {other} other"),
+        total => format!("; {}: {read} read, {write} write, {other} other", counted(total, "statement")),
     };
     format!(
         "{} {operation}s, {}/s{}{}{statements}",

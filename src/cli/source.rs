@@ -73,11 +73,11 @@ impl Source {
         }
     }
 
-    /// Two runs case by case.
+    /// Two runs, or those of two ranges of days, case by case.
     pub(crate) async fn two_runs(&self, a: &str, b: &str, question: &Question) -> Result<TwoRuns> {
         match self {
             Source::Store(reader) => {
-                let ((_, a), (_, b)) = (stored(reader, a)?, stored(reader, b)?);
+                let (a, b) = (all_stored(reader, a)?, all_stored(reader, b)?);
                 analysis::two_runs(&a, &b, question).map_err(|why| Ended::because(Exit::Wrong, why))
             }
             Source::Daemon(daemon) => {
@@ -95,6 +95,16 @@ fn stored(reader: &Reader, name: &str) -> Result<(RunRecord, Vec<CaseRecord>)> {
     Ok((run, cases))
 }
 
+/// The cases of all runs of a name.
+fn all_stored(reader: &Reader, name: &str) -> Result<Vec<CaseRecord>> {
+    let runs = reader.find_all(name).map_err(|error| Ended::because(Exit::Wrong, error.to_string()))?;
+    let mut cases = Vec::new();
+    for run in runs {
+        cases.extend(reader.cases(run.id)?);
+    }
+    Ok(cases)
+}
+
 /// A question as the API reads it.
 fn asked(question: &Question) -> String {
     let mut parts = Vec::new();
@@ -106,6 +116,9 @@ fn asked(question: &Question) -> String {
     }
     if let Some(margin) = question.margin {
         add("margin", format!("{}%", margin * 100.0));
+    }
+    if question.anyway {
+        add("anyway", "true".to_owned());
     }
     parts.join("&")
 }

@@ -1,4 +1,4 @@
-//! `/api/v1/compare`: the cases of a run side by side, or two runs.
+//! `/api/v1/compare`: the cases of a run side by side, or two runs, or the runs of two ranges of days.
 
 use hyper::StatusCode;
 use serde_json::json;
@@ -12,7 +12,7 @@ use crate::record::SCHEMA;
 use crate::units::Share;
 
 /// Parameters it knows.
-const PARAMETERS: [&str; 7] = ["run", "rows", "columns", "a", "b", "measure", "margin"];
+const PARAMETERS: [&str; 8] = ["run", "rows", "columns", "a", "b", "measure", "margin", "anyway"];
 
 /// What is set side by side, by the names of runs.
 enum Sides {
@@ -31,12 +31,12 @@ pub(super) async fn get(call: Call) -> Result<Answer, Problem> {
         }
         Sides::Between(a, b) => {
             let read = move |reader: &crate::store::Reader| {
-                Ok((runs::with_cases(reader, &a)?, runs::with_cases(reader, &b)?))
+                Ok((runs::all_with_cases(reader, &a)?, runs::all_with_cases(reader, &b)?))
             };
             let (a, b) = call.read_store("reading two runs", read).await?;
             let ((a, of_a), (b, of_b)) = (a?, b?);
             let runs = analysis::two_runs(&of_a, &of_b, &question).map_err(no_table)?;
-            json!({ "schema": SCHEMA, "a": a.id, "b": b.id, "comparison": runs })
+            json!({ "schema": SCHEMA, "a": a, "b": b, "comparison": runs })
         }
     };
     answer::json(StatusCode::OK, &body)
@@ -59,6 +59,7 @@ fn asked(query: &Query) -> Result<(Sides, Question), Problem> {
         columns: words(query.get("columns")),
         measure: runs::parsed(query, "measure", &mut mistakes),
         margin: runs::parsed::<Share>(query, "margin", &mut mistakes).map(Share::ratio),
+        anyway: runs::parsed(query, "anyway", &mut mistakes).unwrap_or(false),
     };
     let sides = match (query.get("run"), query.get("a"), query.get("b")) {
         (Some(run), None, None) => Some(Sides::Within(run.to_owned())),

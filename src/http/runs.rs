@@ -134,10 +134,30 @@ pub(super) fn with_cases(reader: &Reader, name: &str) -> Found<(RunRecord, Vec<c
     }
 }
 
+/// The last of the runs that a name stands for, and the cases of all.
+pub(super) fn all_with_cases(
+    reader: &Reader,
+    name: &str,
+) -> Found<(Option<RunId>, Vec<crate::record::CaseRecord>)> {
+    let runs = match known(reader.find_all(name))? {
+        Ok(runs) => runs,
+        Err(problem) => return Ok(Err(problem)),
+    };
+    let mut cases = Vec::new();
+    for run in &runs {
+        cases.extend(reader.cases(run.id)?);
+    }
+    Ok(Ok((runs.last().map(|run| run.id), cases)))
+}
+
 /// The run that a name stands for.
 pub(super) fn find(reader: &Reader, name: &str) -> Found<RunRecord> {
-    match reader.find(name) {
-        Ok(run) => Ok(Ok(run)),
+    known(reader.find(name))
+}
+
+fn known<T>(found: Result<T, FindError>) -> Found<T> {
+    match found {
+        Ok(found) => Ok(Ok(found)),
         Err(FindError::Store(error)) => Err(error),
         Err(error) => Ok(Err(unknown(error.to_string()))),
     }

@@ -87,7 +87,8 @@ pub struct Against {
     /// The case of a table that it is set against; absent between runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,
-    /// This one's value by the other's; absent when one of them has none.
+    /// This one's value by the other's; absent when one of them has none, and of two that are not comparable unless it
+    /// was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
     /// The 95 % interval of the ratio; absent when there are too few rounds to tell.
@@ -95,7 +96,7 @@ pub struct Against {
     pub interval95: Option<[f64; 2]>,
     /// What that says.
     pub verdict: Verdict,
-    /// So many rounds would settle it, should they be like those there are; absent when it is settled, or when not
+    /// So many rounds, or runs where a side has several, would settle it, should they be like those there are; absent when it is settled, or when not
     /// even that can be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_needed: Option<u32>,
@@ -104,17 +105,24 @@ pub struct Against {
     pub not_comparable: Vec<String>,
 }
 
-/// Two runs, case by case.
+/// Two runs, or the runs of two sides, case by case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TwoRuns {
+    /// How many runs each side has.
+    #[serde(default = "one_each")]
+    pub runs: [u32; 2],
     /// What is compared.
     pub measure: Measure,
     /// Differences inside this are none.
     pub margin: f64,
-    /// The cases that both runs have, in the order of the first.
+    /// The cases that both sides have, in the order of the first.
     pub cases: Vec<Pair>,
-    /// What differs between the servers and hosts of the two runs.
+    /// What differs between the servers of all these runs.
     pub differs: Vec<String>,
+}
+
+const fn one_each() -> [u32; 2] {
+    [1, 1]
 }
 
 /// One case in two runs.
@@ -124,9 +132,9 @@ pub struct Pair {
     pub case: String,
     /// The unit of the values.
     pub unit: String,
-    /// Median of the first run's rounds.
+    /// Median of the first side: of the rounds of its run, or of its runs where it has several.
     pub a: Option<f64>,
-    /// Median of the second run's rounds.
+    /// Median of the second side.
     pub b: Option<f64>,
     /// The second beside the first.
     #[serde(flatten)]

@@ -6,6 +6,7 @@
 
 mod care;
 mod change;
+mod names;
 mod open;
 mod reader;
 mod retention;
@@ -25,8 +26,9 @@ use crate::record::{CaseRecord, RunRecord};
 use crate::units::{Bytes, Span};
 pub use care::Census;
 use change::Change;
+pub use names::{FindError, is_range};
 pub use open::OpenError;
-pub use reader::{FindError, Reader, RunCount, RunFilter};
+pub use reader::{Reader, RunCount, RunFilter};
 use writer::{Shared, Writer};
 
 /// How long [`Store::open`] waits for the runs it recovers to be written; they stay queued beyond it.

@@ -15,13 +15,9 @@ use super::open::BUSY;
 use crate::record::{CaseRecord, EncodedHistogram, Interval, Outcome, RunId, RunRecord, Trigger};
 use crate::units::Span;
 
-/// The fewest digits of an id that name a run.
-const FEWEST_DIGITS: usize = 8;
 /// Runs that have an end and began: one that guards blocked, or that was cancelled while it waited, ended before.
-const BEGAN: &str =
+pub(super) const BEGAN: &str =
     "outcome <> 'blocked' AND (outcome = 'finished' OR coalesce(data ->> '$.failure.stage', '') <> 'guard')";
-/// So many runs are named when digits mean several.
-const MOST_CANDIDATES: u32 = 6;
 
 /// A connection to read with. It sees every change that was flushed, and never waits for the writer.
 #[derive(Debug)]
@@ -61,33 +57,6 @@ pub struct RunCount {
     pub outcome: Option<Outcome>,
     /// How many.
     pub runs: u64,
-}
-
-/// Why a name does not lead to one run.
-#[derive(Debug, thiserror::Error)]
-pub enum FindError {
-    /// No run has the name.
-    #[error("no run is named `{name}`: {hint}")]
-    Unknown {
-        /// The name.
-        name: String,
-        /// What to write instead.
-        hint: String,
-    },
-    /// The digits are those of several runs.
-    #[error(
-        "`{name}` names more than one run: {}; write more digits",
-        .candidates.iter().map(RunId::to_string).collect::<Vec<_>>().join(", ")
-    )]
-    Ambiguous {
-        /// The digits.
-        name: String,
-        /// Runs they may mean, the newest first.
-        candidates: Vec<RunId>,
-    },
-    /// The store could not be read.
-    #[error(transparent)]
-    Store(#[from] anyhow::Error),
 }
 
 impl Reader {
@@ -149,59 +118,6 @@ impl Reader {
     pub fn run(&self, id: RunId) -> anyhow::Result<Option<RunRecord>> {
         let found = self.all("SELECT data FROM run WHERE id = ?1", [id.to_string()]);
         Ok(found.with_context(|| format!("read run {id}"))?.pop())
-    }
-
-    /// The run a person names: a whole id, its last 8 or more digits, `SUITE` for its last run, `SUITE~N` for the
-    /// one N before. Only runs that began and ended are counted by the last two.
-    ///
-    /// # Errors
-    /// When there is no such run or more than one, or the store cannot be read.
-    pub fn find(&self, name: &str) -> Result<RunRecord, FindError> {
-        if let Ok(id) = name.parse() {
-            return self.run(id)?.ok_or_else(|| unknown(name, "`benchd list` shows all there are"));
-        }
-        match self.find_by_digits(name)? {
-            Some(run) => Ok(run),
-            None => self.find_by_suite(name),
-        }
-    }
-
-    fn find_by_digits(&self, name: &str) -> Result<Option<RunRecord>, FindError> {
-        let digits = name.replace('-', "").to_lowercase();
-        if digits.len() < FEWEST_DIGITS || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-            return Ok(None);
-        }
-        let sql = "SELECT data FROM run WHERE replace(id, '-', '') LIKE '%' || ?1 ORDER BY id DESC LIMIT ?2";
-        let mut found: Vec<RunRecord> =
-            self.all(sql, params![digits, MOST_CANDIDATES]).context("look for a run")?;
-        match found.len() {
-            0 | 1 => Ok(found.pop()),
-            _ => {
-                let candidates = found.iter().map(|run| run.id).collect();
-                Err(FindError::Ambiguous { name: name.to_owned(), candidates })
-            }
-        }
-    }
-
-    fn find_by_suite(&self, name: &str) -> Result<RunRecord, FindError> {
-        let (suite, back) = name.split_once('~').unwrap_or((name, "0"));
-        let back: u32 = back.parse().map_err(|_| unknown(name, "write a number after `~`: `SUITE~2`"))?;
-        let sql =
-            format!("SELECT data FROM run WHERE suite = ?1 AND {BEGAN} ORDER BY id DESC LIMIT 1 OFFSET ?2");
-        let mut found: Vec<RunRecord> = self.all(&sql, params![suite, back]).context("look for a run")?;
-        match found.pop() {
-            Some(run) => Ok(run),
-            None => Err(unknown(name, &self.known_suites()?)),
-        }
-    }
-
-    fn known_suites(&self) -> anyhow::Result<String> {
-        let suites: Vec<String> =
-            self.rows("SELECT DISTINCT suite FROM run ORDER BY suite", [], |row| row.get(0))?;
-        Ok(match suites.is_empty() {
-            true => "there is none yet; `benchd run quick` makes one".to_owned(),
-            false => format!("suites with runs are {}; `benchd list` shows the runs", suites.join(", ")),
-        })
     }
 
     /// The cases of a run in order, without intervals and histograms.
@@ -353,12 +269,16 @@ impl Reader {
     }
 
     /// The records in the first column of every row.
-    fn all<T: DeserializeOwned>(&self, sql: &str, arguments: impl Params) -> anyhow::Result<Vec<T>> {
+    pub(super) fn all<T: DeserializeOwned>(
+        &self,
+        sql: &str,
+        arguments: impl Params,
+    ) -> anyhow::Result<Vec<T>> {
         let texts = self.rows(sql, arguments, |row| row.get::<_, String>(0))?;
         texts.iter().map(|text| parse(text)).collect()
     }
 
-    fn rows<T>(
+    pub(super) fn rows<T>(
         &self,
         sql: &str,
         arguments: impl Params,
@@ -368,10 +288,6 @@ impl Reader {
         let rows = statement.query_map(arguments, read)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
-}
-
-fn unknown(name: &str, hint: &str) -> FindError {
-    FindError::Unknown { name: name.to_owned(), hint: hint.to_owned() }
 }
 
 fn parse<T: DeserializeOwned>(text: &str) -> anyhow::Result<T> {

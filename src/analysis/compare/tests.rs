@@ -117,9 +117,14 @@ type Change<'a> = &'a dyn Fn(&mut CaseRecord);
 fn reasons(change: Change<'_>) -> (Verdict, Vec<String>) {
     let mut records = matrix();
     records.iter_mut().filter(|record| record.target.as_deref() == Some("sata")).for_each(change);
-    let table = table(&records, &question(&["target"], &["threads"])).unwrap();
-    let against = cell(&table, &["sata"], &["1"]).against.clone().unwrap();
-    assert!(against.ratio.is_some(), "the number is shown all the same");
+    let judged = |anyway| {
+        let question = Question { anyway, ..question(&["target"], &["threads"]) };
+        cell(&table(&records, &question).unwrap(), &["sata"], &["1"]).against.clone().unwrap()
+    };
+    let (against, anyway) = (judged(false), judged(true));
+    assert_eq!(against.ratio.is_some(), against.not_comparable.is_empty());
+    assert!(anyway.ratio.is_some(), "asked for, the number is shown all the same");
+    assert_eq!((anyway.verdict, &anyway.not_comparable), (against.verdict, &against.not_comparable));
     (against.verdict, against.not_comparable)
 }
 
@@ -223,5 +228,47 @@ fn two_runs_are_set_side_by_side_case_by_case() {
             .iter()
             .all(|pair| pair.against.verdict == Verdict::Unclear || pair.against.interval95.is_some())
     );
-    assert_eq!(two_runs(&a, &[], &Question::default()).unwrap_err(), "the two runs have no case in common");
+    assert_eq!(two_runs(&a, &[], &Question::default()).unwrap_err(), "the two have no case in common");
+}
+
+/// So many runs of one case, each of `rounds` rounds that scatter little around a speed of the run's own.
+fn nights(count: usize, rounds: u32, speed: impl Fn(usize) -> f64) -> Vec<CaseRecord> {
+    let one = record("oltp", 0, json!({"threads": 1, "engine": "innodb"}), 0.0);
+    let night = |night: usize| {
+        let run = RunId::new();
+        let (one, speed) = (&one, speed(night));
+        (0..rounds).map(move |index| {
+            let mut record = CaseRecord { run, index, ..one.clone() };
+            record.result.as_mut().unwrap().per_second = speed * (1.0 + 0.001 * f64::from(index));
+            record
+        })
+    };
+    (0..count).flat_map(night).collect()
+}
+
+#[test]
+fn of_several_runs_a_side_each_is_one_result() {
+    let wide = |night: usize| if night.is_multiple_of(2) { 900.0 } else { 1_100.0 };
+    let [a, b] = [nights(6, 5, wide), nights(4, 5, |night| wide(night) * 1.03)];
+    let runs = two_runs(&a, &b, &Question::default()).unwrap();
+    assert_eq!((runs.runs, runs.cases.len()), ([6, 4], 1));
+    let [low, high] = runs.cases[0].against.interval95.unwrap();
+    assert!(low < 0.95 && high > 1.1, "nights differ, however alike the rounds of each are: {low} {high}");
+    assert_eq!(runs.cases[0].against.verdict, Verdict::Unclear);
+    let single = two_runs(&a[..5], &b[..5], &Question::default()).unwrap();
+    assert_eq!((single.runs, single.cases[0].against.verdict), ([1, 1], Verdict::Better));
+    let slow = two_runs(&a, &nights(4, 2, |night| wide(night) / 2.0), &Question::default()).unwrap();
+    assert_eq!(slow.cases[0].against.verdict, Verdict::Worse);
+}
+
+#[test]
+fn sides_of_which_no_case_measures_the_same_are_refused_unless_asked_for() {
+    let (a, mut b) = (nights(2, 2, |_| 1_000.0), nights(2, 2, |_| 2_000.0));
+    b[3].parameters.insert("engine".to_owned(), json!("myisam"));
+    let why = two_runs(&a, &b, &Question::default()).unwrap_err();
+    assert!(why.contains("(oltp: engine differs (myisam, innodb))") && why.contains("--anyway"), "{why}");
+    let anyway = two_runs(&a, &b, &Question { anyway: true, ..Question::default() }).unwrap();
+    let against = &anyway.cases[0].against;
+    assert_eq!(against.verdict, Verdict::NotComparable);
+    assert!((against.ratio.unwrap() - 2.0).abs() < 0.01, "{against:?}");
 }
