@@ -39,6 +39,7 @@ test-all: lint
 	BENCHD_CAMPAIGN=full cargo test --locked -- --include-ignored
 	tests/limits
 	tests/systemd-versions
+	tests/real-disks
 
 rpm deb:
 	packaging/build $@
