@@ -36,7 +36,7 @@ unit:
 	cargo test --locked --no-fail-fast
 
 test-all: lint
-	BENCHD_CAMPAIGN=full cargo test --locked -- --include-ignored
+	BENCHD_CAMPAIGN=full cargo test --locked --no-fail-fast -- --include-ignored
 	tests/limits
 	tests/systemd-versions
 	tests/real-disks
