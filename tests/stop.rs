@@ -256,7 +256,7 @@ struct Disk {
 }
 
 impl Disk {
-    /// `None`, said loudly, without the rights.
+    /// `None`, said loudly, without the rights or a loop device.
     fn mount(place: &Place) -> Option<Disk> {
         let (image, mounted) = (place.path("image"), place.path("disk"));
         fs::File::create(&image).unwrap().set_len(4 << 30).unwrap();
@@ -266,7 +266,7 @@ impl Disk {
             && succeeds("mkfs.ext4", &["-q", &image])
             && succeeds("mount", &["-o", "loop", &image, &mounted]);
         if !ready {
-            common::skip("root, to freeze a filesystem on a loop device");
+            common::skip("loop device");
             return None;
         }
         assert!(succeeds("chmod", &["755", &mounted]));

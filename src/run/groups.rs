@@ -22,12 +22,19 @@ pub(super) const LOAD: &str = "load";
 /// The group of the scratch servers that run: one, beside those that were asked to stay.
 pub(super) const SERVER: &str = "server";
 
+/// What there is to say when a process is ended at the limit of its group.
+const OWN_LIMIT: &str = "the kernel ended a process that had all the memory it may have: raise memory_max of the profile (the load's) \
+                         or of the target (a scratch server's), or use less";
+/// The same when it was ended for want of memory anywhere.
+const HOST: &str =
+    "the kernel ended a process because the host had no memory left: use less, or run when others do";
+
 /// The groups of one run.
 pub(super) struct Groups {
     /// The one they are in, or why there are none.
     own: Result<Own, String>,
-    /// Processes that the kernel ended for their memory, as far as they were told.
-    told: Cell<u64>,
+    /// Processes that the kernel ended for their memory, and how often a limit was the cause, as far as they were told.
+    told: Cell<(u64, u64)>,
 }
 
 /// The group that the service manager made for this process alone.
@@ -83,15 +90,20 @@ impl Groups {
         Ok(())
     }
 
-    /// Whether the kernel has ended a process of load or server for its memory since this was last asked.
-    pub(super) fn ran_out_of_memory(&self) -> bool {
-        let Ok(own) = &self.own else { return false };
-        let ended = [LOAD, SERVER].iter().filter_map(|group| {
-            let events = fs::read_to_string(own.directory().join(group).join("memory.events")).ok()?;
-            events.lines().find_map(|line| line.strip_prefix("oom_kill ")?.parse::<u64>().ok())
-        });
-        let ended = ended.sum();
-        self.told.replace(ended) < ended
+    /// Why the kernel has ended a process of load or server for its memory since this was last asked, if it has.
+    pub(super) fn ended_for_memory(&self) -> Option<&'static str> {
+        let own = self.own.as_ref().ok()?;
+        let count = |name: &str| -> u64 {
+            let events = [LOAD, SERVER].map(|group| own.directory().join(group).join("memory.events"));
+            let in_group = |file: &PathBuf| {
+                let text = fs::read_to_string(file).ok()?;
+                text.lines().find_map(|line| line.strip_prefix(name)?.parse::<u64>().ok())
+            };
+            events.iter().filter_map(in_group).sum()
+        };
+        let now = (count("oom_kill "), count("oom "));
+        let before = self.told.replace(now);
+        (now.0 > before.0).then_some(if now.1 > before.1 { OWN_LIMIT } else { HOST })
     }
 
     fn own(&self) -> Result<&Own> {
@@ -247,8 +259,11 @@ mod tests {
         started.limited.unwrap();
         assert_eq!(read("worker/cgroup.procs"), "0");
         assert_eq!((read("load/memory.max"), read("load/memory.swap.max")), ("67108864".into(), "0".into()));
-        assert!(groups.ran_out_of_memory());
-        assert!(!groups.ran_out_of_memory(), "told twice");
+        assert_eq!(groups.ended_for_memory(), Some(OWN_LIMIT));
+        assert_eq!(groups.ended_for_memory(), None, "told twice");
+        let events = place.path().join("benchd.slice/w.service/load/memory.events");
+        fs::write(events, "oom 1\noom_kill 3\noom_group_kill 0\n").unwrap();
+        assert_eq!(groups.ended_for_memory(), Some(HOST));
     }
 
     #[test]

@@ -186,12 +186,9 @@ impl Worker<'_> {
 
     /// Says of a case that failed what else is known of why.
     fn explain(&self, report: &mut LoadReport) {
-        let killed = self.groups.ran_out_of_memory();
-        if let Some(failure) = report.failure.as_mut().filter(|_| killed) {
-            failure.message.push_str(
-                "; the kernel ended a process that had all the memory it may have: raise memory_max of the profile (the \
-                 load's) or of the target (a scratch server's), or use less",
-            );
+        let why = self.groups.ended_for_memory();
+        if let Some((failure, why)) = report.failure.as_mut().zip(why) {
+            failure.message.push_str(&format!("; {why}"));
         }
     }
 
