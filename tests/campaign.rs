@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use benchd::target::Client;
-use common::program::{Daemon, Place, children, is_alive, words};
+use common::program::{Daemon, PATIENCE, Place, children, is_alive, words};
 use common::{Flavour, Server};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -215,13 +215,15 @@ impl Campaign {
         assert_eq!(self.foreign_now(), self.foreign, "{what}: something foreign changed");
     }
 
-    /// Processes of the place beside the daemon; one that was told to end gets a moment for it.
+    /// Processes of the place beside the daemon. One that was told to end gets time for it, and until then no run
+    /// starts: a server that is told while it starts looks for itself for a while first.
     fn others_of_place(&self) -> Vec<u32> {
         let began = Instant::now();
         loop {
             let others = processes_of(&self.place).into_iter().filter(|pid| *pid != self.daemon().pid());
             let others: Vec<u32> = others.collect();
-            if others.is_empty() || began.elapsed() > Duration::from_secs(5) {
+            let over = others.is_empty() && self.daemon().get("/api/v1/status").json()["alarm"].is_null();
+            if over || began.elapsed() > PATIENCE {
                 return others;
             }
         }

@@ -158,6 +158,12 @@ impl Daemon {
         }
     }
 
+    /// A log line that holds a text, said before the daemon was ready or to come.
+    pub(crate) fn said_or_to_come(&mut self, text: &str) -> Option<String> {
+        let said = self.said.lines().find(|line| line.contains(text)).map(str::to_owned);
+        said.or_else(|| self.wait_for(text))
+    }
+
     /// Asks over the unix socket.
     pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
         let mut stream = UnixStream::connect(&self.socket).unwrap();
