@@ -156,7 +156,10 @@ fn initialise_command(home: &Home, program: &Program, options: &ScratchOptions) 
     add_options(&mut command, given);
     match program.flavour {
         Flavour::MySQL => command.args(["--initialize-insecure", "--secure-file-priv=NULL"]),
-        Flavour::MariaDB => command.args(["--auth-root-authentication-method=normal", "--skip-test-db"]),
+        // Forced: without it a host that cannot look up its own name gets none, and nobody here asks for names.
+        Flavour::MariaDB => {
+            command.args(["--auth-root-authentication-method=normal", "--skip-test-db", "--force"])
+        }
     };
     run_inside(&mut command, home)?;
     Ok(command)
