@@ -1,14 +1,18 @@
 //! `benchd plan`: what a run of a suite would do, and the guards as they are now.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
 use anyhow::Result;
 use jiff::Timestamp;
 use serde_json::json;
 
 use super::{Common, Output, run, text};
 use crate::config::{Config, Suite};
+use crate::daemon::state_directory;
 use crate::exit::Exit;
 use crate::record::GuardCheck;
-use crate::run::guards::{self, Situation};
+use crate::run::guards::{self, Situation, Writer};
 use crate::run::{CasePlan, RunPlan};
 use crate::text::{counted, or_dash, table, took};
 
@@ -48,8 +52,17 @@ fn guards(config: &Config, suite: &Suite, plan: &RunPlan) -> Vec<GuardCheck> {
         plan,
         now: Timestamp::now(),
         stuck: &[],
-        apart: false,
+        writer: writer(config),
     })
+}
+
+/// The store belongs to the user that benchd runs as; before there is one, nobody else is known.
+fn writer(config: &Config) -> Writer {
+    let me = nix::unistd::geteuid();
+    match fs::metadata(state_directory(&config.store.path)) {
+        Ok(found) if found.uid() != me.as_raw() && !me.is_root() => Writer::Other,
+        _ => Writer::Same,
+    }
 }
 
 fn describe(plan: &RunPlan, checks: &[GuardCheck]) -> String {

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use tokio::sync::{Notify, watch};
 use uuid::Uuid;
 
-use super::guards::{self, Situation};
+use super::guards::{self, Situation, Writer};
 use super::launch::Launcher;
 use super::live::Live;
 use super::plan::RunPlan;
@@ -163,7 +163,7 @@ impl Runner {
             plan,
             now: Timestamp::now(),
             stuck: &self.stuck(),
-            apart: self.shared.parts.launcher.apart(),
+            writer: if self.shared.parts.launcher.apart() { Writer::Apart } else { Writer::Same },
         })
     }
 

@@ -26,8 +26,8 @@ pub use client::{Answer, Bind, Client, Statement};
 pub use connections::{Connections, Killed, OfRun, kill_own};
 pub use defaults::{Defaults, read_defaults};
 pub use directory::{
-    Directory, DirectoryOptions, FileSpec, Files, LEAST_FREE, Space, Unfit, facts_of, free_bytes, look_at,
-    refuses_direct,
+    Barrier, Directory, DirectoryOptions, FileSpec, Files, LEAST_FREE, Space, Unfit, facts_of, free_bytes,
+    look_at, refuses_direct,
 };
 pub(crate) use durable::{replace_file, unfinished};
 pub use error::{ErrorClass, SqlError};

@@ -164,6 +164,9 @@ fn a_member_of_its_group_runs_every_kind_of_load_and_an_outsider_none() {
     assert!(
         machine.run_as("alice", &["/usr/bin/test", "-w", "/run/benchd-worker.sock"]).status.code() == Some(1)
     );
+    // Whoever plans need not be who may write.
+    let plan = machine.run_as("alice", &["/usr/bin/benchd", "plan", "s"]);
+    assert!(plan.status.success(), "{}", words(&plan));
     let run = machine.run_as("alice", &["/usr/bin/benchd", "run", "s"]);
     assert!(run.status.success(), "{}\n{}", words(&run), machine.journal());
     let record = record(&machine, "s");

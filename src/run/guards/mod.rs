@@ -60,8 +60,19 @@ pub struct Situation<'a> {
     pub now: Timestamp,
     /// What of earlier runs does not end.
     pub stuck: &'a [String],
-    /// Whether the worker will see the disks otherwise than this process does.
-    pub apart: bool,
+    /// Who will write to directories.
+    pub writer: Writer,
+}
+
+/// Who will write to directories: whoever looks learns from its own rights what another may do only in part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writer {
+    /// Somebody with the rights of this process.
+    Same,
+    /// A worker for which the disks are mounted otherwise.
+    Apart,
+    /// Another user.
+    Other,
 }
 
 /// What a guard found.

@@ -21,7 +21,7 @@ use uuid::Uuid;
 use crate::process::make_room_for_files;
 use crate::units::Bytes;
 
-pub use place::{Unfit, facts_of, free_bytes, look_at, refuses_direct};
+pub use place::{Barrier, Unfit, facts_of, free_bytes, look_at, refuses_direct};
 
 /// With less than this free on its filesystem, files are not made, and a load that has files ends.
 pub const LEAST_FREE: Bytes = Bytes::from_mib(512);

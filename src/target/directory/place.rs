@@ -13,6 +13,15 @@ use nix::sys::statfs::{FsType, statfs};
 use nix::sys::statvfs::statvfs;
 use nix::unistd::{AccessFlags, access};
 
+/// What is in the way of whoever looks, and perhaps of nobody else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Barrier {
+    /// A mount that may not be written to.
+    Mount,
+    /// An owner and a mode.
+    Mode,
+}
+
 /// Why a directory may not hold files of a load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfit {
@@ -20,8 +29,8 @@ pub struct Unfit {
     pub found: String,
     /// What to do.
     pub advice: String,
-    /// Whether nothing but a mount that may not be written to is in the way; it may be so for this process alone.
-    pub read_only: bool,
+    /// Set when nothing else is in the way.
+    pub barrier: Option<Barrier>,
 }
 
 impl fmt::Display for Unfit {
@@ -64,7 +73,9 @@ pub fn look_at(path: &Path, allow_network: bool) -> Result<(), Unfit> {
             return unfit(format!("{shown} is not a directory"), elsewhere);
         }
         Err(error) if !is_missing(&error) => {
-            return unfit(format!("{shown} cannot be read: {error}"), elsewhere);
+            let barrier = (error.kind() == io::ErrorKind::PermissionDenied).then_some(Barrier::Mode);
+            let found = format!("{shown} cannot be read: {error}");
+            return Err(Unfit { found, advice: elsewhere.to_owned(), barrier });
         }
         _ => {}
     }
@@ -83,17 +94,18 @@ pub fn look_at(path: &Path, allow_network: bool) -> Result<(), Unfit> {
             found: format!("{} lies on a filesystem that is read-only for benchd", there.display()),
             advice: "name a directory elsewhere; for one that others may write to see docs/systemd.md"
                 .to_owned(),
-            read_only: true,
+            barrier: Some(Barrier::Mount),
         }),
-        Err(_) => {
-            let found = format!("{} may not be written to by the user that benchd runs as", there.display());
-            unfit(found, "change its owner or mode, or name another directory")
-        }
+        Err(_) => Err(Unfit {
+            found: format!("{} may not be written to by the user that benchd runs as", there.display()),
+            advice: "change its owner or mode, or name another directory".to_owned(),
+            barrier: Some(Barrier::Mode),
+        }),
     }
 }
 
 fn unfit(found: String, advice: &str) -> Result<(), Unfit> {
-    Err(Unfit { found, advice: advice.to_owned(), read_only: false })
+    Err(Unfit { found, advice: advice.to_owned(), barrier: None })
 }
 
 fn is_missing(error: &io::Error) -> bool {
