@@ -1,9 +1,9 @@
-//! Every workload on engines that not every server has.
+//! Every workload on engines beside InnoDB.
 
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::common::{self, Server};
+use super::common::{self, Flavour, Server};
 use super::ndb::Cluster;
 use super::{measure, prepare, server, value, workload};
 use benchd::driver::Stop;
@@ -117,6 +117,13 @@ fn rows_sum(access: &Access) -> String {
 }
 
 #[test]
+fn every_workload_runs_on_engines_without_transactions() {
+    let Some(_) = Flavour::MariaDb.program() else { return };
+    let server = Server::start(Flavour::MariaDb, &[]);
+    ["myisam", "aria", "memory"].iter().for_each(|engine| Owned::on(&server.root()).run_every(engine));
+}
+
+#[test]
 fn every_workload_runs_on_rocksdb() {
     // Without it each deadlock lasts until a lock was waited for too long.
     let options = ["--plugin-load-add=ha_rocksdb", "--rocksdb-deadlock-detect=ON"];
@@ -134,5 +141,7 @@ fn every_workload_runs_on_an_ndb_cluster() {
     let without_key = workload("oltp_read_only", json!({"engine": "ndbcluster", "secondary": true}));
     let error = without_key.prepare(Some(&mut owned.at), &Stop::new(), &mut |_, _, _| ()).unwrap_err();
     assert!(format!("{error:#}").contains("without primary key"), "the engine says why: {error:#}");
+    owned.load_in_two_parts("ndbcluster");
+    owned.run_in_a_crowd("ndbcluster");
     owned.run_every("ndbcluster");
 }

@@ -68,6 +68,7 @@ fn socket(directory: &Path) -> PathBuf {
     directory.join("tmp/my.sock")
 }
 
+/// With redo logs so small that loading meets their end, and deadlocks, which only a timeout ends here, short.
 fn configure(directory: &Path, [manager, first, second]: [u16; 3]) {
     common::server_folders(directory);
     for folder in ["manager", "1", "2"] {
@@ -76,7 +77,7 @@ fn configure(directory: &Path, [manager, first, second]: [u16; 3]) {
     let at = directory.display();
     let text = format!(
         "[ndbd default]\nNoOfReplicas = 2\nDataMemory = 120M\nSharedGlobalMemory = 64M\nMaxNoOfExecutionThreads = 2\n\
-         NoOfFragmentLogFiles = 6\nFragmentLogFileSize = 4M\nRedoBuffer = 8M\n\
+         NoOfFragmentLogFiles = 6\nFragmentLogFileSize = 4M\nRedoBuffer = 8M\nTransactionDeadlockDetectionTimeout = 100\n\
          [ndb_mgmd]\nNodeId = 49\nHostName = 127.0.0.1\nPortNumber = {manager}\nDataDir = {at}/manager\n\
          [ndbd]\nNodeId = 1\nHostName = 127.0.0.1\nDataDir = {at}/1\nServerPort = {first}\n\
          [ndbd]\nNodeId = 2\nHostName = 127.0.0.1\nDataDir = {at}/2\nServerPort = {second}\n\

@@ -8,6 +8,7 @@ use std::thread;
 
 use anyhow::{Context, ensure};
 
+use super::batch::Batch;
 use super::inserts::{Inserts, Rows};
 use super::loader::Load;
 use crate::driver::Stop;
@@ -16,9 +17,6 @@ use crate::target::{Access, Client, SqlError};
 
 /// Rows that are read back of each table, beside its first and its last.
 const SAMPLE: u64 = 62;
-/// Statements that become permanent together: waiting for the disk after each costs a fifth of the time. What is
-/// lost when all breaks down is loaded again.
-const STATEMENTS_IN_A_BATCH: u32 = 8;
 /// Statements of one connection in memory: one on its way, one being written.
 const STATEMENTS_AHEAD: usize = 2;
 /// "The table is full".
@@ -174,27 +172,20 @@ impl Load<'_> {
             let ((written, to_send), (used, to_write)) = (channel(), channel());
             (0..STATEMENTS_AHEAD).try_for_each(|_| used.send(String::new()))?;
             scope.spawn(move || write_ahead(inserts, &to_write, &written));
-            let mut open = Batch { table, statements: 0, rows: 0 };
+            let mut open = Batch::of(self.tables, table);
             for (statement, rows) in to_send {
                 if shared.ending() {
                     return Ok(false);
                 }
-                open.insert(client, &statement, rows).map_err(|error| self.not_inserted(error))?;
+                let inserted = open.insert(client, &statement, rows, shared.stop, tell);
+                inserted.map_err(|error| self.not_inserted(error))?;
                 tell(Told::Rows(rows));
-                if open.statements >= self.statements_at_once() {
-                    open.keep(client, tell)?;
-                }
                 // The other thread has gone when all is written.
                 let _ = used.send(statement);
             }
             open.keep(client, tell)?;
             Ok(true)
         })
-    }
-
-    /// A cluster takes so many changed rows in one transaction and no more.
-    fn statements_at_once(&self) -> u32 {
-        if self.tables.is_engine("ndbcluster") { 1 } else { STATEMENTS_IN_A_BATCH }
     }
 
     /// Makes the index on k; of a table whose loading was cut short it may be there.
@@ -300,34 +291,6 @@ impl Load<'_> {
                 "row {id} of {name} is not the one that was sent: the server changed it, or others write here"
             );
         }
-        Ok(())
-    }
-}
-
-/// Rows that become permanent together.
-struct Batch {
-    table: u32,
-    statements: u32,
-    rows: u32,
-}
-
-impl Batch {
-    fn insert(&mut self, client: &mut Client, statement: &str, rows: u32) -> Result<(), SqlError> {
-        if self.statements == 0 {
-            client.query("BEGIN")?;
-        }
-        client.query(statement)?;
-        self.statements += 1;
-        self.rows += rows;
-        Ok(())
-    }
-
-    fn keep(&mut self, client: &mut Client, tell: &dyn Fn(Told)) -> Result<(), SqlError> {
-        if self.statements > 0 {
-            client.query("COMMIT")?;
-            tell(Told::Kept(self.table, self.rows));
-        }
-        (self.statements, self.rows) = (0, 0);
         Ok(())
     }
 }

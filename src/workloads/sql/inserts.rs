@@ -85,10 +85,10 @@ pub(crate) struct Inserts<'a> {
 }
 
 impl<'a> Inserts<'a> {
-    /// All rows after the first so many. Those that follow rows of an earlier load have their ids given: a server may
-    /// have used up numbers for rows that it did not keep.
+    /// All rows after the first so many. Those that follow rows of an earlier load have their ids given, and all of a
+    /// cluster, which is sent some twice: a server may have used up numbers for rows that it did not keep.
     pub(crate) fn after(row: u32, tables: &'a Tables, rows: Rows<'a>, table: u32) -> Inserts<'a> {
-        let ids = !tables.auto_inc || row > 0;
+        let ids = !tables.auto_inc || row > 0 || tables.is_cluster();
         Inserts { tables, rows, table, ids, row }
     }
 

@@ -2,6 +2,7 @@
 //! one client. The session of the measured loop speaks to a server through
 //! [`crate::target::LoadConnection`], all else through [`crate::target::Client`].
 
+mod batch;
 mod fill;
 pub(crate) mod ids;
 mod inserts;

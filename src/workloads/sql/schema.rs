@@ -186,6 +186,11 @@ impl Tables {
         !WITHOUT_TRANSACTIONS.contains(&canonical(&self.engine).as_str())
     }
 
+    /// Whether the engine is that of an NDB Cluster.
+    pub(crate) fn is_cluster(&self) -> bool {
+        self.is_engine("ndbcluster")
+    }
+
     /// Rows that a table begins with.
     pub(crate) fn rows_each(&self) -> u32 {
         if self.empty { 0 } else { self.table_size }
