@@ -13,7 +13,7 @@ use super::recover::LeftOver;
 use crate::driver::Stop;
 use crate::record::Profile;
 use crate::target::{
-    self, Access, Asker, Client, Connections, DaemonIdentity, Directory, Killed, OfRun, Prepared,
+    self, Abandoned, Access, Asker, Client, Connections, DaemonIdentity, Directory, Killed, OfRun, Prepared,
     PreparedTarget, ScratchOptions, ScratchServer, Way,
 };
 use crate::text::counted;
@@ -139,7 +139,13 @@ impl<'a> Targets<'a> {
         teller: &dyn Teller,
     ) -> Result<Open> {
         let run = self.request.id.to_string();
-        let access = Access { daemon: Some(self.request.identity), run: run.clone(), ..access.clone() };
+        let stop = self.stop.clone();
+        let access = Access {
+            daemon: Some(self.request.identity),
+            run: run.clone(),
+            abandoned: Abandoned::when(move || stop.requested()),
+            ..access.clone()
+        };
         let daemon = DaemonIdentity { uuid: self.request.identity, host: self.request.host.clone() };
         let mut client = Client::connect(&access).with_context(|| format!("target {name}"))?;
         let facts = match &server {

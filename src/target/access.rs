@@ -6,9 +6,12 @@ use std::io::Read;
 use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
 use uuid::Uuid;
 
 use crate::record::TlsMode;
@@ -59,6 +62,52 @@ impl Default for Tls {
     }
 }
 
+/// Tells whether nobody waits any more for the work of a connection. It then ends soon, also when its server stands
+/// still and its statements have no limit.
+#[derive(Clone, Default)]
+pub struct Abandoned(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
+
+impl Abandoned {
+    /// So long after it was abandoned a connection may still wait for an answer.
+    const LIMIT: Duration = Duration::from_secs(3);
+    /// How often it looks whether it was.
+    const LOOK: Duration = Duration::from_millis(100);
+
+    /// What is asked while a connection waits.
+    pub fn when(abandoned: impl Fn() -> bool + Send + Sync + 'static) -> Abandoned {
+        Abandoned(Some(Arc::new(abandoned)))
+    }
+
+    /// Whether it is so now.
+    pub(super) fn now(&self) -> bool {
+        self.0.as_ref().is_some_and(|abandoned| abandoned())
+    }
+
+    /// Waits until a connection has to end.
+    pub(super) async fn at_an_end(&self) {
+        if self.0.is_none() {
+            std::future::pending::<()>().await;
+        }
+        while !self.now() {
+            sleep(Abandoned::LOOK).await;
+        }
+        sleep(Abandoned::LIMIT).await;
+    }
+}
+
+impl fmt::Debug for Abandoned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Abandoned")
+    }
+}
+
+/// It says nothing of where and as whom a server is reached.
+impl PartialEq for Abandoned {
+    fn eq(&self, _: &Abandoned) -> bool {
+        true
+    }
+}
+
 /// Everything a connection needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -89,6 +138,9 @@ pub struct Access {
     pub daemon: Option<Uuid>,
     /// The run the connection works for, sent as the connection attribute `benchd_run`; empty when there is none.
     pub run: String,
+    /// Whether anybody waits for it; does not travel to another process.
+    #[serde(skip)]
+    pub abandoned: Abandoned,
 }
 
 impl Default for Access {
@@ -107,6 +159,7 @@ impl Default for Access {
             suppress_binlog: false,
             daemon: None,
             run: String::new(),
+            abandoned: Abandoned::default(),
         }
     }
 }

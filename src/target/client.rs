@@ -93,7 +93,8 @@ impl Client {
                 format!("no runtime for a connection to {}: {error}", access.address()),
             )
         })?;
-        match runtime.block_on(limited(limit, login(access))).unwrap_or_else(|| Err(late(access, limit))) {
+        let opened = runtime.block_on(awaited(access, limit, login(access)));
+        match opened.unwrap_or_else(|| Err(late(access, limit))) {
             Ok((conn, relay)) => {
                 let id = conn.id();
                 Ok(Client { conn: Some(conn), relay, runtime: Some(runtime), access: access.clone(), id })
@@ -193,8 +194,8 @@ impl Client {
         let (Some(conn), Some(runtime)) = (self.conn.as_mut(), self.runtime.as_ref()) else {
             return Err(SqlError::no_connection());
         };
-        let limit = self.access.statement_timeout;
-        match runtime.block_on(async { limited(limit, exchange(conn)).await }) {
+        let (access, limit) = (&self.access, self.access.statement_timeout);
+        match runtime.block_on(async { awaited(access, limit, exchange(conn)).await }) {
             Some(Ok(value)) => Ok(value),
             Some(Err(error)) => {
                 let ended = error.is_fatal();
@@ -228,8 +229,11 @@ pub(super) fn give_up(access: &Access, id: u32) -> SqlError {
         Ok(()) => "its connection was killed".to_owned(),
         Err(error) => format!("its connection was given up but not killed ({error})"),
     };
-    let limit = access.statement_timeout;
-    SqlError::new(ErrorClass::Timeout, format!("no answer from {} within {limit}: {ended}", access.address()))
+    let when = match access.abandoned.now() {
+        true => "after a stop".to_owned(),
+        false => format!("within {}", access.statement_timeout),
+    };
+    SqlError::new(ErrorClass::Timeout, format!("no answer from {} {when}: {ended}", access.address()))
 }
 
 fn kill_from_another(access: &Access, id: u32) -> Result<(), SqlError> {
@@ -345,6 +349,14 @@ async fn answer<P: Protocol>(mut result: QueryResult<'_, 'static, P>) -> mysql_a
 /// The outcome of a future, or `None` when it took longer than the limit; zero is no limit.
 async fn limited<F: Future>(limit: Span, future: F) -> Option<F::Output> {
     if limit.is_zero() { Some(future.await) } else { timeout(limit.duration(), future).await.ok() }
+}
+
+/// The same for what a connection does, which does not go on for long when nobody waits for it.
+async fn awaited<F: Future>(access: &Access, limit: Span, future: F) -> Option<F::Output> {
+    tokio::select! {
+        done = limited(limit, future) => done,
+        () = access.abandoned.at_an_end() => None,
+    }
 }
 
 fn named(row: Row) -> BTreeMap<String, Option<String>> {

@@ -21,7 +21,7 @@ mod session_rules;
 mod tls;
 mod wire;
 
-pub use access::{Access, Secret, Tls, read_password};
+pub use access::{Abandoned, Access, Secret, Tls, read_password};
 pub use client::{Answer, Bind, Client, Statement};
 pub use connections::{Connections, Killed, OfRun, kill_own};
 pub use defaults::{Defaults, read_defaults};
