@@ -3,17 +3,17 @@
 
 mod aio;
 mod buffers;
+mod loops;
 mod mapped_file;
 mod uring;
 
 use std::cell::UnsafeCell;
 use std::io;
-use std::num::NonZeroU64;
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use nix::libc;
 use nix::sys::prctl::set_pdeathsig;
@@ -22,6 +22,7 @@ use nix::unistd::{getpid, getppid};
 
 pub(crate) use aio::Aio;
 pub(crate) use buffers::{Aligned, Buffers};
+pub(crate) use loops::{primes_below, read_at_random, store_at_random, store_words_left};
 pub(crate) use mapped_file::MappedFile;
 pub(crate) use uring::Uring;
 
@@ -76,37 +77,6 @@ pub(crate) fn zeroed_counters(length: usize) -> Box<[AtomicU64]> {
     unsafe { zeroed.assume_init() }
 }
 
-/// The remainder of a division, by the 64-bit divide instruction of the CPU whatever the size of the operands.
-///
-/// On x86-64 LLVM turns `%` into a test for small operands with a 32-bit division, which is up to twice as fast
-/// and not what GCC compiles, so results would not be comparable with programs built by it. On other
-/// architectures both compilers emit the same instructions for `%`.
-#[inline(always)]
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn remainder_64(dividend: u64, divisor: NonZeroU64) -> u64 {
-    let remainder: u64;
-    // SAFETY: `div` faults when the divisor is 0, which its type rules out, or when the quotient does not fit in
-    // 64 bits, which cannot be with 0 as the upper half of the dividend. It touches no memory and no stack, and
-    // the registers and flags it changes are declared.
-    unsafe {
-        std::arch::asm!(
-            "div {divisor}",
-            divisor = in(reg) divisor.get(),
-            inout("rax") dividend => _,
-            inout("rdx") 0_u64 => remainder,
-            options(pure, nomem, nostack),
-        );
-    }
-    remainder
-}
-
-/// The remainder of a division, by the 64-bit divide instruction of the CPU.
-#[inline(always)]
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn remainder_64(dividend: u64, divisor: NonZeroU64) -> u64 {
-    dividend % divisor
-}
-
 /// Has a command, once it is started, asked to end (SIGTERM) when the thread that started it ends, however that
 /// ends: not even a kill between fork and exec leaves it behind. A changed account does not undo it, for the standard
 /// library changes that before.
@@ -152,88 +122,6 @@ pub(crate) fn set_io_priority(class: IoClass, level: u8) -> io::Result<()> {
     // a wrapper of it.
     let failed = unsafe { libc::syscall(libc::SYS_ioprio_set, PROCESS, 0, priority) };
     if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Stores into each word how many words are left, in order, with the instructions that GCC makes of sysbench 1.0.20.
-///
-/// The value is computed anew for each word from addresses, which is what limits this loop: LLVM counts down
-/// instead and stores half as fast again, so results would not be comparable.
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn store_words_left(words: &[AtomicU64]) {
-    const AT_ONCE: usize = 8;
-    let (whole, rest) = words.split_at(words.len() / AT_ONCE * AT_ONCE);
-    if !whole.is_empty() {
-        // SAFETY: it stores to the words of `whole` only, each with one aligned 8-byte store, which is a relaxed
-        // atomic store on x86-64; there are a whole number of eight and at least eight. No stack is touched, and
-        // the registers and flags it changes are declared.
-        unsafe {
-            std::arch::asm!(
-                "2:",
-                "lea {at}, [{word} + 0]",
-                "mov {left}, {end}",
-                "sub {left}, {at}",
-                "sar {left}, 3",
-                "mov [{word} + 0], {left}",
-                "lea {at}, [{word} + 8]",
-                "mov {left}, {end}",
-                "sub {left}, {at}",
-                "sar {left}, 3",
-                "mov [{word} + 8], {left}",
-                "lea {at}, [{word} + 16]",
-                "mov {left}, {end}",
-                "sub {left}, {at}",
-                "sar {left}, 3",
-                "mov [{word} + 16], {left}",
-                "lea {at}, [{word} + 24]",
-                "mov {left}, {end}",
-                "sub {left}, {at}",
-                "sar {left}, 3",
-                "mov [{word} + 24], {left}",
-                "lea {at}, [{word} + 32]",
-                "mov {left}, {end}",
-                "sub {left}, {at}",
-                "sar {left}, 3",
-                "mov [{word} + 32], {left}",
-                "lea {at}, [{word} + 40]",
-                "mov {left}, {end}",
-                "sub {left}, {at}",
-                "sar {left}, 3",
-                "mov [{word} + 40], {left}",
-                "lea {at}, [{word} + 48]",
-                "mov {left}, {end}",
-                "sub {left}, {at}",
-                "sar {left}, 3",
-                "mov [{word} + 48], {left}",
-                "lea {at}, [{word} + 56]",
-                "mov {left}, {end}",
-                "sub {left}, {at}",
-                "sar {left}, 3",
-                "mov [{word} + 56], {left}",
-                "add {word}, 64",
-                "cmp {word}, {last}",
-                "jb 2b",
-                word = inout(reg) whole.as_ptr() => _,
-                last = in(reg) whole.as_ptr_range().end,
-                end = in(reg) words.as_ptr_range().end,
-                at = out(reg) _,
-                left = out(reg) _,
-                options(nostack),
-            );
-        }
-    }
-    count_down(rest);
-}
-
-/// Stores into each word how many words are left, in order.
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn store_words_left(words: &[AtomicU64]) {
-    count_down(words);
-}
-
-fn count_down(words: &[AtomicU64]) {
-    for (word, left) in words.iter().zip((1..=words.len() as u64).rev()) {
-        word.store(left, Ordering::Relaxed);
-    }
 }
 
 /// Zeroed memory in pages of its own, given back when dropped.
@@ -353,28 +241,9 @@ impl<const PAD: usize> Drop for PthreadMutexes<PAD> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
+    use std::sync::atomic::Ordering;
 
     use super::*;
-
-    proptest! {
-        #[test]
-        fn remainders_are_those_of_the_language(dividend: u64, shift in 0_u32..64, divisor in 1_u64..) {
-            let divisor = NonZeroU64::new((divisor >> shift).max(1)).unwrap();
-            prop_assert_eq!(remainder_64(dividend, divisor), dividend % divisor);
-        }
-    }
-
-    #[test]
-    fn each_word_holds_how_many_are_left_and_no_other_is_touched() {
-        for length in [0, 1, 7, 8, 9, 16, 129] {
-            let words: Vec<AtomicU64> = (0..length + 2).map(|_| AtomicU64::new(u64::MAX)).collect();
-            store_words_left(&words[1..=length]);
-            let stored: Vec<u64> = words.into_iter().map(AtomicU64::into_inner).collect();
-            assert_eq!((stored[0], stored[length + 1]), (u64::MAX, u64::MAX));
-            assert!(stored[1..=length].iter().copied().eq((1..=length as u64).rev()), "{length}");
-        }
-    }
 
     #[test]
     fn mapped_memory_is_zeroed_and_every_word_is_its_own() {

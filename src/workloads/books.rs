@@ -106,15 +106,8 @@ impl Xoroshiro {
         first.wrapping_add(second)
     }
 
-    /// A number of [0, 1).
-    #[inline(always)]
-    fn uniform(&mut self) -> f64 {
-        f64::from_bits((self.bits() >> 12) | 1.0_f64.to_bits()) - 1.0
-    }
-
-    /// A whole number of [0, count).
-    #[inline(always)]
-    pub(super) fn below(&mut self, count: f64) -> usize {
-        (self.uniform() * count) as i64 as usize
+    /// What a loop of its own draws from.
+    pub(super) fn state(&self) -> &[AtomicU64; 2] {
+        &self.0
     }
 }

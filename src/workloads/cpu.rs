@@ -6,14 +6,13 @@
 //! the bound compared as floating point at each step.
 
 use std::hint::black_box;
-use std::num::NonZeroU64;
 
 use serde::{Deserialize, Serialize};
 
 use crate::config::ParameterError;
 use crate::driver::{DriveError, Failed, Observed, Plan, Stop, Tally, Worker, drive};
 use crate::record::{CaseResult, Parameters};
-use crate::system::remainder_64;
+use crate::system::primes_below;
 use crate::target::Way;
 
 use super::options::in_range;
@@ -115,36 +114,9 @@ struct Sweep {
 impl Worker for Sweep {
     fn step(&mut self, _operation: u64, _tally: &mut Tally) -> Result<(), Failed> {
         // The bound must look new each time and the count must look used, or the compiler drops the sweep.
-        black_box(primes_below(black_box(self.max_prime), remainder_64));
+        black_box(primes_below(black_box(self.max_prime)));
         Ok(())
     }
-}
-
-/// The number of primes from 3 below `max`.
-#[inline(always)]
-fn primes_below(max: u64, mut remainder: impl FnMut(u64, NonZeroU64) -> u64) -> u64 {
-    (3..max).filter(|number| is_prime(*number, &mut remainder)).count() as u64
-}
-
-/// Whether no number from 2 to its root divides `number`.
-#[inline(always)]
-fn is_prime(number: u64, remainder: &mut impl FnMut(u64, NonZeroU64) -> u64) -> bool {
-    let root = (number as f64).sqrt();
-    if root < 2.0 {
-        return true;
-    }
-    if number.is_multiple_of(2) {
-        return false;
-    }
-    let mut divisor = THREE;
-    while (divisor.get() as i64 as f64) <= root {
-        if remainder(number, divisor) == 0 {
-            return false;
-        }
-        let Some(next) = divisor.checked_add(1) else { break };
-        divisor = next;
-    }
-    true
 }
 
 struct NativeSweep {
@@ -173,8 +145,6 @@ fn native_primes_below(max: u32) -> u32 {
     primes
 }
 
-const THREE: NonZeroU64 = NonZeroU64::MIN.saturating_add(2);
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -182,24 +152,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_finds_the_primes_with_the_remainders_of_sysbench() {
-        for (max, primes, remainders) in
-            [(10_000, 1_228, 117_526), (20_000, 2_261, 301_275), (100_000, 9_591, 2_745_693)]
-        {
-            let mut divisions = 0;
-            let counting = |dividend: u64, divisor: NonZeroU64| {
-                divisions += 1;
-                remainder_64(dividend, divisor)
-            };
-            assert_eq!(primes_below(max, counting), primes);
-            let parity_tests = max - 4;
-            assert_eq!(divisions + parity_tests, remainders);
-        }
-    }
-
-    #[test]
     fn the_smallest_sweep_tries_the_number_three() {
-        assert_eq!((primes_below(4, remainder_64), primes_below(8, remainder_64)), (1, 3));
+        assert_eq!((primes_below(4), primes_below(8)), (1, 3));
     }
 
     #[test]
@@ -219,11 +173,7 @@ mod tests {
     #[test]
     fn both_modes_find_the_same_primes() {
         for max in [4, 5, 8, 9, 10, 25, 26, 10_000, 20_000] {
-            assert_eq!(
-                u64::from(native_primes_below(max)),
-                primes_below(u64::from(max), remainder_64),
-                "{max}"
-            );
+            assert_eq!(u64::from(native_primes_below(max)), primes_below(u64::from(max)), "{max}");
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
+use super::crowd::Member;
 use super::stream::Stream;
 
 /// Bytes before each packet: its length in three, and its number in one.
@@ -53,6 +54,7 @@ pub(super) struct Channel {
     /// The number of the next packet in this exchange, in either direction.
     number: u8,
     limit: Limit,
+    crowd: Member,
 }
 
 /// How long an exchange may take. A socket's own limit counts from each call, so it is enough for the first one;
@@ -86,6 +88,7 @@ impl Channel {
                 fresh: false,
                 shortened: true,
             },
+            crowd: Member::new(),
         }
     }
 
@@ -244,8 +247,9 @@ impl Channel {
             self.held = 0..self.held.len();
         }
         loop {
-            self.limit.look(&self.stream)?;
-            match self.stream.read(&mut self.read[self.held.end..]) {
+            let left = self.limit.look(&self.stream)?;
+            let waited = if self.crowd.is_in_crowd() { self.stream.wait(left) } else { Ok(()) };
+            match waited.and_then(|()| self.stream.read(&mut self.read[self.held.end..])) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(bytes) => {
                     self.held.end += bytes;
@@ -268,12 +272,16 @@ impl Limit {
         Ok(())
     }
 
-    /// Looks at the time that is left before the socket is asked for something. Setting the socket's own limit
-    /// costs a call of the kernel, so that is left out while it would change it by less than a sixteenth.
+    /// Looks at the time that is left before the socket is asked for something; `None` is no limit. Setting the
+    /// socket's own limit costs a call of the kernel, so that is left out while it would change it by less than a
+    /// sixteenth.
     #[inline]
-    fn look(&mut self, stream: &Stream) -> io::Result<()> {
-        if self.whole.is_zero() || std::mem::take(&mut self.fresh) {
-            return Ok(());
+    fn look(&mut self, stream: &Stream) -> io::Result<Option<Duration>> {
+        if self.whole.is_zero() {
+            return Ok(None);
+        }
+        if std::mem::take(&mut self.fresh) {
+            return Ok(Some(self.whole));
         }
         let elapsed = coarse_time().saturating_sub(self.begun);
         let left = (self.whole + TICK).saturating_sub(elapsed);
@@ -284,7 +292,7 @@ impl Limit {
             self.shortened = true;
             stream.set_limit(left)?;
         }
-        Ok(())
+        Ok(Some(left))
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod answer;
 mod channel;
+mod crowd;
 mod login;
 mod statement;
 mod stream;

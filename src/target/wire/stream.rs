@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use nix::sys::socket::sockopt::SendTimeout;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, setsockopt, socket};
 use nix::sys::time::TimeVal;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, ClientConnection, StreamOwned};
@@ -73,6 +74,18 @@ impl Stream {
         match self.socket() {
             Socket::Tcp(tcp) => tcp.set_read_timeout(limit).and_then(|()| tcp.set_write_timeout(limit)),
             Socket::Unix(unix) => unix.set_read_timeout(limit).and_then(|()| unix.set_write_timeout(limit)),
+        }
+    }
+
+    /// Waits on a unix socket until there is something to read; without a limit for ever. Unlike a read it does not
+    /// wake before, when the peer takes what it was sent. Where a read waits by itself as well, it does nothing.
+    #[inline]
+    pub(super) fn wait(&self, limit: Option<Duration>) -> io::Result<()> {
+        let Stream::Plain(socket @ Socket::Unix(_)) = self else { return Ok(()) };
+        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+        match poll(&mut [PollFd::new(socket, PollFlags::IN)], limit.as_ref())? {
+            0 => Err(io::ErrorKind::TimedOut.into()),
+            _ => Ok(()),
         }
     }
 

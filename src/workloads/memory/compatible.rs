@@ -7,7 +7,7 @@ use super::options::{Operation, Options, Order, Scope};
 use super::{WORD, buffer};
 use crate::driver::random::Random;
 use crate::driver::{Failed, Tally, Worker};
-use crate::system::{Mapping, store_words_left};
+use crate::system::{Mapping, read_at_random, store_at_random, store_words_left};
 use crate::workloads::books::{Books, Ledger, Xoroshiro};
 
 /// What the threads share.
@@ -64,7 +64,9 @@ impl Worker for Passes<'_> {
             (Order::Seq, Operation::Read) => read_in_order(self.words),
             (Order::Seq, Operation::Write) => store_words_left(self.words),
             (Order::Seq, Operation::None | Operation::Copy) => touch_nothing(self.words),
-            (Order::Rnd, operation) => at_random(self.words, &mut self.random, operation),
+            (Order::Rnd, Operation::Read) => read_at_random(self.words, self.random.state()),
+            (Order::Rnd, Operation::Write) => store_at_random(self.words, self.random.state()),
+            (Order::Rnd, Operation::None | Operation::Copy) => draw_only(self.words, &mut self.random),
         }
         self.books.pass();
         match self.operation {
@@ -102,23 +104,9 @@ fn touch_nothing(words: &[AtomicU64]) {
     }
 }
 
-/// As many words as the block has, each anywhere in it.
 #[inline(never)]
-fn at_random(words: &[AtomicU64], random: &mut Xoroshiro, operation: Operation) {
-    let count = words.len() as f64;
-    match operation {
-        Operation::Read => (0..words.len()).for_each(|_| {
-            if let Some(word) = words.get(random.below(count)) {
-                word.load(Ordering::Relaxed);
-            }
-        }),
-        Operation::Write => (0..words.len()).for_each(|number| {
-            if let Some(word) = words.get(random.below(count)) {
-                word.store(number as u64 * WORD, Ordering::Relaxed);
-            }
-        }),
-        Operation::None | Operation::Copy => (0..words.len()).for_each(|_| {
-            black_box(random.bits());
-        }),
+fn draw_only(words: &[AtomicU64], random: &mut Xoroshiro) {
+    for _ in words {
+        black_box(random.bits());
     }
 }
