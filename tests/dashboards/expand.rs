@@ -464,7 +464,7 @@ fn graph(from: &Panel) -> Value {
         "axisColorMode": "text",
         "axisBorderShow": false,
         "axisCenteredZero": false,
-        "scaleDistribution": { "type": "linear" },
+        "scaleDistribution": if from.log { json!({ "type": "log", "log": 10 }) } else { json!({ "type": "linear" }) },
         "hideFrom": { "legend": false, "tooltip": false, "viz": false },
         "thresholdsStyle": { "mode": if from.limits { "dashed" } else { "off" } },
     });

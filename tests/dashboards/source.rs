@@ -78,6 +78,9 @@ pub(crate) struct Panel {
     /// Where the axis begins and ends when no value is beyond.
     pub(crate) soft_min: Option<f64>,
     pub(crate) soft_max: Option<f64>,
+    /// Each line of the axis is ten times the one below: for values that are far apart.
+    #[serde(default)]
+    pub(crate) log: bool,
     /// The colour from a value on; below the first it is green, or what `calm` says.
     #[serde(default)]
     pub(crate) thresholds: Vec<(f64, String)>,

@@ -1,21 +1,39 @@
-// Grafana publishes no component for heat maps and state timelines: these stand in for them.
-import { getValueFormat, formattedValueToString, getDisplayProcessor, dateTimeFormat } from '@grafana/data';
+// Grafana publishes no component for heat maps and state timelines, but what both are made of: plot, axes and legend. Only
+// the cells and bars are drawn here.
+import { useMemo } from 'react';
+import { formattedValueToString, getDisplayProcessor, getValueFormat } from '@grafana/data';
+import { AxisPlacement, GraphDrawStyle, LegendDisplayMode, ScaleDirection, ScaleOrientation } from '@grafana/schema';
+import { measureText, UPLOT_AXIS_FONT_SIZE, UPlotChart, UPlotConfigBuilder, VizLegend } from '@grafana/ui';
+import { shadeMarks } from './marks';
 
-const LEFT = 64, BOTTOM = 22;
-
-/** The axis of time below a picture. */
-function Times({ from, to, left, width, height }) {
-  const candidates = [30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 86400];
-  const step = candidates.find(one => ((to - from) / one) * 60 < width) ?? 86400;
-  const ticks = [];
-  for (let at = Math.ceil(from / step) * step; at <= to - ((to - from) / width) * 16; at += step) ticks.push(at);
-  const x = at => left + ((at - from) / (to - from)) * width;
-  return ticks.map(at => (
-    <text key={at} x={x(at)} y={height - 6} fill="#ccccdc" fontSize="12" textAnchor="middle">
-      {dateTimeFormat(at * 1000, { format: step < 60 ? 'HH:mm:ss' : 'HH:mm', timeZone: 'utc' })}
-    </text>
-  ));
+/** A plot over time whose other axis has a line for each name; `draw` gets a function for the pixels of a time and a line. */
+function plot({ context, theme, marks }, names, at, draw) {
+  const builder = new UPlotConfigBuilder('utc');
+  const across = { scaleKey: 'x', isTime: true, orientation: ScaleOrientation.Horizontal, direction: ScaleDirection.Right };
+  builder.addScale({ ...across, range: () => [context.from * 1000, context.to * 1000] });
+  builder.addAxis({ scaleKey: 'x', isTime: true, placement: AxisPlacement.Bottom, timeZone: 'utc', theme });
+  builder.addScale({ scaleKey: 'y', orientation: ScaleOrientation.Vertical, direction: ScaleDirection.Up, range: () => [0, at.end] });
+  const values = (_, splits) => splits.map(split => names[at.splits.indexOf(split)] ?? '');
+  builder.addAxis({ scaleKey: 'y', placement: AxisPlacement.Left, theme, splits: () => at.splits, values, size: at.size, grid: { show: false } });
+  builder.addSeries({ scaleKey: 'y', theme, drawStyle: GraphDrawStyle.Line, lineWidth: 0, show: true, pxAlign: true });
+  if (marks) shadeMarks(builder, context.marks, theme);
+  builder.addHook('draw', drawn => {
+    const { ctx, bbox } = drawn;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    draw(ctx, (from, to, low, high) => {
+      const [left, right] = [from, to].map(time => drawn.valToPos(time, 'x', true));
+      const [bottom, top] = [low, high].map(line => drawn.valToPos(line, 'y', true));
+      return [left, top, Math.max(1, right - left), bottom - top];
+    });
+    ctx.restore();
+  });
+  return builder;
 }
+
+const nothing = times => [times, times.map(() => null)];
 
 const ORANGES = [[255, 245, 235], [253, 174, 107], [241, 105, 19], [166, 54, 3], [127, 39, 4]];
 
@@ -27,83 +45,73 @@ function shade(share) {
 }
 
 /** Counts of a cumulated histogram over time, a cell for each step and bucket. */
-export function Heatmap({ series, panel, from, to, width, height }) {
-  const bound = frame => (frame.name === '+Inf' ? Infinity : Number(frame.name));
-  const sorted = [...series].sort((a, b) => bound(a) - bound(b));
-  const counts = sorted.map((frame, place) =>
-    frame.fields[1].values.map((value, at) => (value ?? 0) - (place ? sorted[place - 1].fields[1].values[at] ?? 0 : 0)));
-  const used = counts.map(row => row.some(value => value > 1e-9));
-  const first = Math.max(0, used.indexOf(true) - 1), last = Math.min(sorted.length - 1, used.lastIndexOf(true) + 1);
-  const most = Math.max(...counts.flat());
-  const rows = last - first + 1, tall = (height - BOTTOM - 6) / rows, wide = width - LEFT - 8;
-  const unit = getValueFormat(panel.options.yAxis.unit);
-  const times = sorted[0].fields[0].values.map(at => at / 1000);
-  const step = times[1] - times[0];
-  const x = at => LEFT + ((at - from) / (to - from)) * wide;
-  const y = place => 6 + (last - place) * tall;
-  const cells = [];
-  for (let place = first; place <= last; place++) {
-    counts[place].forEach((value, at) => {
-      if (value <= 1e-9 || times[at] < from) return;
-      const share = Math.pow(value / most, 0.5);
-      cells.push(<rect key={`${place} ${at}`} x={x(times[at])} y={y(place)} width={Math.max(1, x(times[at] + step) - x(times[at]) - 0.5)} height={tall - 1} fill={shade(share)} />);
+export function Heatmap({ series, panel, context, theme, width, height }) {
+  const times = series[0].fields[0].values;
+  const config = useMemo(() => {
+    const bound = frame => (frame.name === '+Inf' ? Infinity : Number(frame.name));
+    const sorted = [...series].sort((a, b) => bound(a) - bound(b));
+    const below = (place, at) => (place ? sorted[place - 1].fields[1].values[at] ?? 0 : 0);
+    const counts = sorted.map((frame, place) => frame.fields[1].values.map((value, at) => (value ?? 0) - below(place, at)));
+    const used = counts.map(row => row.some(value => value > 1e-9));
+    const first = Math.max(0, used.indexOf(true) - 1), last = Math.min(sorted.length - 1, used.lastIndexOf(true) + 1);
+    const most = Math.max(...counts.flat()), unit = getValueFormat(panel.options.yAxis.unit);
+    const bounds = sorted.slice(first, last + 1).map(bound);
+    const names = bounds.map(value => (value === Infinity ? '+Inf' : formattedValueToString(unit(value))));
+    const at = { end: bounds.length, splits: bounds.map((_, place) => place + 1) };
+    return plot({ context, theme, marks: false }, names, at, (ctx, pixels) => {
+      const step = times[1] - times[0];
+      for (let place = first; place <= last; place++) {
+        counts[place].forEach((value, at) => {
+          if (value <= 1e-9) return;
+          ctx.fillStyle = shade(Math.pow(value / most, panel.options.color.exponent));
+          const [x, y, wide, tall] = pixels(times[at], times[at] + step, place - first, place - first + 1);
+          ctx.fillRect(x, y, Math.max(1, wide - panel.options.cellGap), tall - panel.options.cellGap);
+        });
+      }
     });
-  }
-  const bounds = sorted.slice(first, last + 1).map(bound);
-  return (
-    <svg width={width} height={height}>
-      {bounds.map((value, place) => rows > 12 && place % 2 ? null : (
-        <text key={value} x={LEFT - 8} y={y(first + place) + 4} fill="#ccccdc" fontSize="12" textAnchor="end">
-          {value === Infinity ? '+Inf' : formattedValueToString(unit(value))}
-        </text>
-      ))}
-      {cells}
-      <Times from={from} to={to} left={LEFT} width={wide} height={height} />
-    </svg>
-  );
+  }, [series]);
+  return <UPlotChart config={config} data={nothing(times)} width={width} height={height} />;
 }
 
 const hidden = colour => colour === 'transparent' || /^rgba\(.*, ?0\)$/.test(colour) || /^#\w{6}00$/.test(colour);
 
-/** A bar for each series, coloured by what holds from when to when. */
-export function States({ series, theme, from, to, width, height }) {
-  const left = Math.min(width * 0.35, 12 + 6.6 * Math.max(...series.map(frame => frame.name.length)));
-  const wide = width - left - 8, legend = 20;
-  const tall = (height - BOTTOM - legend - 4) / series.length;
-  const x = at => left + ((at - from) / (to - from)) * wide;
-  const words = new Map();
-  const bars = series.flatMap((frame, place) => {
-    const [time, field] = frame.fields;
-    const display = getDisplayProcessor({ field, theme });
-    const step = (time.values[1] - time.values[0]) / 1000;
-    const merged = [];
-    field.values.forEach((value, at) => {
-      if (value === null) return;
-      const { text, color } = display(value), start = Math.max(from, time.values[at] / 1000), end = Math.min(to, start + step);
-      const last = merged.at(-1);
-      if (last && last.text === text && start - last.end < 1) last.end = end;
-      else merged.push({ text, color, start, end });
-    });
-    const seen = merged.filter(one => !hidden(one.color));
-    seen.forEach(one => words.set(one.text, one.color));
-    return seen.map(one => (
-      <rect key={`${place} ${one.start}`} x={x(one.start)} y={4 + place * tall + tall * 0.1} width={Math.max(1, x(one.end) - x(one.start))} height={tall * 0.8} fill={one.color} fillOpacity="0.8" />));
+/** What a series shows from when to when; what follows and shows the same is one. */
+function spans(frame, theme) {
+  const [{ values: times }, field] = frame.fields;
+  const display = getDisplayProcessor({ field, theme }), step = times[1] - times[0];
+  const merged = [];
+  field.values.forEach((value, at) => {
+    if (value === null) return;
+    const { text, color } = display(value), last = merged.at(-1);
+    if (last?.text === text && times[at] - last.to < 1) last.to += step;
+    else merged.push({ text, color, from: times[at], to: times[at] + step });
   });
+  return merged.filter(one => !hidden(one.color));
+}
+
+const LEGEND = 30;
+
+/** A bar for each series, coloured by what holds from when to when. */
+export function States({ series, panel, context, theme, width, height }) {
+  const rows = useMemo(() => [...series].reverse().map(frame => spans(frame, theme)), [series]);
+  const config = useMemo(() => {
+    const names = [...series].reverse().map(frame => frame.name);
+    const size = 16 + Math.max(...names.map(name => measureText(name, UPLOT_AXIS_FONT_SIZE).width));
+    const at = { end: names.length, splits: names.map((_, place) => place + 0.5), size };
+    const margin = (1 - panel.options.rowHeight) / 2;
+    return plot({ context, theme, marks: true }, names, at, (ctx, pixels) => {
+      rows.forEach((row, place) => row.forEach(one => {
+        ctx.globalAlpha = panel.fieldConfig.defaults.custom.fillOpacity / 100;
+        ctx.fillStyle = one.color;
+        ctx.fillRect(...pixels(one.from, one.to, place + margin, place + 1 - margin));
+      }));
+    });
+  }, [rows]);
+  const words = [...new Map(rows.flat().map(one => [one.text, one.color]))];
   return (
-    <svg width={width} height={height}>
-      {series.map((frame, place) => (
-        <text key={place} x={left - 8} y={4 + (place + 0.5) * tall + 4} fill="#ccccdc" fontSize="12" textAnchor="end">
-          {6.6 * frame.name.length > left ? `${frame.name.slice(0, Math.floor(left / 6.8) - 2)}…` : frame.name}
-        </text>
-      ))}
-      {bars}
-      <Times from={from} to={to} left={left} width={wide} height={height - legend} />
-      {[...words].map(([text, colour], place) => (
-        <g key={text} transform={`translate(${12 + place * 110}, ${height - 10})`}>
-          <rect width="14" height="4" y="-3" rx="2" fill={colour} />
-          <text x="20" y="3" fill="#ccccdc" fontSize="12">{text}</text>
-        </g>
-      ))}
-    </svg>
+    <>
+      <UPlotChart config={config} data={nothing(series[0].fields[0].values)} width={width} height={height - LEGEND} />
+      <VizLegend displayMode={LegendDisplayMode.List} placement="bottom" items={words.map(([label, color]) => ({ label, color, yAxis: 1 }))} />
+    </>
   );
 }
