@@ -8,18 +8,9 @@ use std::time::{Duration, Instant};
 
 use benchd::store::Reader;
 use common::program::{PATIENCE, Place, children, is_alive, words};
+use common::suites::{SHORT, benchmark, target_main};
 use common::{Flavour, Server};
 use nix::sys::signal::Signal;
-
-/// A suite of one short case that needs nothing.
-const SHORT: &str = r#"
-[suite.short]
-profile = "lab"
-[[suite.short.benchmark]]
-workload = "cpu"
-warm_up = "0s"
-time = "300ms"
-"#;
 
 /// A suite of two cases, the second of which lasts until somebody ends it.
 const LONG: &str = r#"
@@ -377,26 +368,8 @@ fn a_run_on_a_server_keeps_what_the_server_did_meanwhile() {
         return;
     }
     let server = Server::start(Flavour::MariaDb, &[]);
-    let place = Place::new(&format!(
-        r#"
-[target.main]
-kind = "server"
-socket = "{}"
-user = "root"
-role = "standalone"
-writes = true
-accept_excess_privileges = true
-[suite.db]
-profile = "lab"
-[[suite.db.benchmark]]
-workload = "oltp_point_select"
-target = "main"
-table_size = 100
-warm_up = "0s"
-time = "3s"
-"#,
-        server.socket().display()
-    ));
+    let load = benchmark("db", "oltp_point_select", "3s", "target = \"main\"\ntable_size = 100");
+    let place = Place::new(&format!("{}[suite.db]\nprofile = \"lab\"\n{load}", target_main(&server)));
     let daemon = place.serve();
     let id = daemon.trigger(r#"{"suite":"db"}"#);
     daemon.follow(&id);

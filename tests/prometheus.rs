@@ -18,17 +18,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use common::program::{PATIENCE, Place, words};
+use common::suites::SHORT;
 use common::{Flavour, Server, tool};
 use serde_json::Value;
-
-const SHORT: &str = r#"
-[suite.short]
-profile = "lab"
-[[suite.short.benchmark]]
-workload = "cpu"
-warm_up = "0s"
-time = "300ms"
-"#;
 
 #[test]
 fn promtool_has_nothing_to_say_about_the_metrics() {

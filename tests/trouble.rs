@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::fuse::Fuse;
 use common::program::{Daemon, PATIENCE, Place, children, is_alive, words};
+use common::suites::{benchmark, main_by};
 use common::{Flavour, Server};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid};
@@ -19,26 +20,8 @@ use serde_json::Value;
 
 /// A suite that loads the server target `main`.
 fn on_server(server: &str, time: &str) -> String {
-    format!(
-        r#"
-[target.main]
-kind = "server"
-user = "root"
-role = "standalone"
-writes = true
-accept_excess_privileges = true
-{server}
-
-[suite.db]
-profile = "lab"
-[[suite.db.benchmark]]
-workload = "oltp_point_select"
-target = "main"
-table_size = 100
-warm_up = "0s"
-time = "{time}"
-"#
-    )
+    let load = benchmark("db", "oltp_point_select", time, "target = \"main\"\ntable_size = 100");
+    format!("{}[suite.db]\nprofile = \"lab\"\n{load}", main_by(server))
 }
 
 /// A suite that loads a scratch server.

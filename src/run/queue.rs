@@ -162,6 +162,7 @@ pub(super) enum StopReason {
     Drain,
 }
 
+#[derive(Clone)]
 pub(super) struct Waiting {
     pub(super) id: RunId,
     pub(super) start: Start,

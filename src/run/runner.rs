@@ -263,7 +263,7 @@ impl Runner {
     pub async fn work(self) {
         loop {
             match self.next() {
-                Some(waiting) => self.execute(waiting).await,
+                Some(waiting) => self.turn_of(waiting).await,
                 None if self.shared.state().draining => return,
                 None => {
                     // Woken by a new run, or in time for a window that opens.
@@ -276,14 +276,29 @@ impl Runner {
     /// The first run whose turn it is. A run that was asked for waits for its window; a scheduled one whose window
     /// closed before its turn goes on to its guards, which refuse it.
     fn next(&self) -> Option<Waiting> {
-        let mut state = self.shared.state();
+        let state = self.shared.state();
         let now = Timestamp::now();
         let turn = |waiting: &Waiting| {
             waiting.start.trigger == Trigger::Schedule
                 || waiting.start.overrides.contains(guards::WINDOW)
                 || guards::window_is_open(&waiting.start.suite, now)
         };
-        let place = state.waiting.iter().position(turn)?;
+        state.waiting.iter().find(|waiting| turn(waiting)).cloned()
+    }
+
+    /// Asks the guards about a run and executes it. It stays in the queue meanwhile, where others find it in their way and
+    /// it can be cancelled.
+    async fn turn_of(&self, waiting: Waiting) {
+        let checks = self.check_beside(&waiting.start, &waiting.plan).await;
+        if let Some(waiting) = self.take(waiting.id) {
+            self.execute(waiting, checks).await;
+        }
+    }
+
+    /// Takes a run out of the queue; `None` when it no longer waits.
+    fn take(&self, id: RunId) -> Option<Waiting> {
+        let mut state = self.shared.state();
+        let place = state.waiting.iter().position(|waiting| waiting.id == id)?;
         state.waiting.remove(place)
     }
 

@@ -19,6 +19,7 @@ pub(crate) mod certificates;
 pub(crate) mod fuse;
 pub(crate) mod manager;
 pub(crate) mod program;
+pub(crate) mod suites;
 
 use std::env;
 use std::fs::{self, File, OpenOptions};

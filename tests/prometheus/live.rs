@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::Prometheus;
 use super::common::program::{Daemon, Place};
+use super::common::suites::{benchmark, target_main};
 use super::common::{Flavour, Server, tool};
 use super::kept::{dashboards, marks, panels, targets, without_variables};
 use super::promql::selectors;
@@ -47,40 +48,13 @@ const VALUES: [(&str, &str); 5] = [
 
 /// A suite of each kind of load; the last, on a server, is still live when its result is there.
 fn suite(server: &Server) -> String {
-    format!(
-        r#"
-[target.main]
-kind = "server"
-user = "root"
-role = "standalone"
-writes = true
-accept_excess_privileges = true
-socket = "{}"
-
-[suite.all]
-profile = "lab"
-schedule = "0 0 1 1 *"
-[[suite.all.benchmark]]
-workload = "fileio"
-target = "files"
-preset = "wal"
-total = "4MiB"
-warm_up = "0s"
-time = "1s"
-[[suite.all.benchmark]]
-workload = "cpu"
-warm_up = "0s"
-time = "3s"
-[[suite.all.benchmark]]
-workload = "oltp_read_write"
-target = "main"
-rate = 50
-table_size = 500
-warm_up = "0s"
-time = "4s"
-"#,
-        server.socket().display()
-    )
+    let benchmarks = [
+        benchmark("all", "fileio", "1s", "target = \"files\"\npreset = \"wal\"\ntotal = \"4MiB\""),
+        benchmark("all", "cpu", "3s", ""),
+        benchmark("all", "oltp_read_write", "4s", "target = \"main\"\nrate = 50\ntable_size = 500"),
+    ];
+    let head = "[suite.all]\nprofile = \"lab\"\nschedule = \"0 0 1 1 *\"\n";
+    format!("{}{head}{}", target_main(server), benchmarks.concat())
 }
 
 /// Whether a query may have no answer: by its panel, or by a metric of which there is nothing at all.

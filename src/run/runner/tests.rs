@@ -130,7 +130,7 @@ impl Runner {
     /// Executes what waits, and no more.
     async fn drain_when_idle(&self) {
         while let Some(waiting) = self.next() {
-            self.execute(waiting).await;
+            self.turn_of(waiting).await;
         }
     }
 }
