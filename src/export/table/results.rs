@@ -11,7 +11,8 @@ pub(super) const FAMILIES: &[Family] = &[
         "benchd_last_operations_per_second",
         RATE,
         &["suite", "case", "workload", "target"],
-        "Throughput of the measured part: completed operations by its duration. Operation: event (cpu), transaction (oltp).",
+        "Throughput of the measured part: completed operations by its duration. Operation: event \
+         (cpu, memory, threads, mutex), request (fileio), transaction (oltp), row (bulk_insert).",
         ("record", "before the first result; case no longer configured"),
         |now, out| results(now, out, |result| Some(result.per_second)),
     ),
@@ -115,12 +116,13 @@ pub(super) const FAMILIES: &[Family] = &[
             "engine",
             "threads",
             "load_model",
+            "mode",
             "profile",
             "revision",
             "parameters",
         ],
-        "Facts of the case for joins: engine, number of client threads, load_model (open, closed), profile, workload \
-         revision, and an 8-digit hash of all parameters.",
+        "Facts of the case for joins: engine, number of client threads, load_model (open, closed), mode (that of \
+         the workload, where it has several), profile, workload revision, and an 8-digit hash of all parameters.",
         ("record", "before the first result"),
         |now, out| now.results.iter().for_each(|last| facts(last, out)),
     ),
@@ -159,14 +161,16 @@ fn facts(last: &LastResult, out: &mut Points) {
     let record = &last.record;
     let Some(result) = &record.result else { return };
     let [suite, case, workload, target] = case_labels(record);
+    let parameter = |key: &str| record.parameters.get(key).and_then(|value| value.as_str()).unwrap_or_default();
     out.fact(&[
         suite,
         case,
         workload,
         target,
-        record.parameters.get("engine").and_then(|engine| engine.as_str()).unwrap_or_default(),
+        parameter("engine"),
         &result.load.clients.to_string(),
         result.load.model.as_str(),
+        parameter("mode"),
         last.profile.as_str(),
         &record.revision.to_string(),
         &fingerprint(&record.parameters),

@@ -16,7 +16,7 @@ use nix::unistd::Uid;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::process::{self, Account, Remembered, STOP_LIMIT};
+use super::process::{self, Account, LEFT_OVER_LIMIT, Remembered};
 use super::program::Flavour;
 use crate::target::durable::{replace_file, unfinished};
 
@@ -162,8 +162,8 @@ impl Home {
     pub(crate) fn end_left_over(&self) -> bool {
         let text = fs::read_to_string(self.path.join(SERVER)).unwrap_or_default();
         let remembered =
-            serde_json::from_str::<Remembered>(&text).is_ok_and(|process| process.end(STOP_LIMIT));
-        process::end_marked(&self.path, STOP_LIMIT) || remembered
+            serde_json::from_str::<Remembered>(&text).is_ok_and(|process| process.end(LEFT_OVER_LIMIT));
+        process::end_marked(&self.path, LEFT_OVER_LIMIT) || remembered
     }
 
     /// Whether there is what only a running server needs, or what a crash cut short.
