@@ -137,15 +137,34 @@ fn describe_case(case: &CaseView) -> String {
     if !case.target_facts.is_empty() {
         line("target", facts(&case.target_facts));
     }
-    if !case.limits.is_empty() {
-        let limits = case.limits.iter().map(|(name, value)| format!("{name} {value}"));
-        line("limits", limits.collect::<Vec<_>>().join(", "));
-    }
+    limits(&case.limits, &mut line);
     line("parameters", parameters(case));
     for note in &case.notes {
         line("note", note.clone());
     }
     text
+}
+
+/// What was asked for and could not be, and why.
+fn missing(limit: &str) -> Option<(&str, &str)> {
+    limit.strip_prefix("not applied ")?.split_once(": ")
+}
+
+/// The limits that held, and those that did not by the reason, which is often the same for several.
+fn limits(all: &BTreeMap<String, String>, line: &mut impl FnMut(&str, String)) {
+    let (mut held, mut by_reason) = (Vec::new(), BTreeMap::<&str, Vec<String>>::new());
+    for (name, value) in all {
+        match missing(value) {
+            Some((asked, reason)) => by_reason.entry(reason).or_default().push(format!("{name} {asked}")),
+            None => held.push(format!("{name} {value}")),
+        }
+    }
+    if !held.is_empty() {
+        line("limits", held.join(", "));
+    }
+    for (reason, names) in by_reason {
+        line("not applied", format!("{}: {reason}", names.join(", ")));
+    }
 }
 
 /// The facts that explain most; all of them are in the JSON.
@@ -442,5 +461,24 @@ mod tests {
         ] {
             assert!(text.contains(expected), "{expected} is not in\n{text}");
         }
+    }
+
+    #[test]
+    fn limits_that_did_not_hold_are_told_by_their_reason() {
+        let all = [
+            ("nice", "0"),
+            ("io_weight", "not applied (10): no group"),
+            ("cpus", "not applied (9): no CPU 9"),
+            ("cpu_weight", "not applied (20): no group"),
+        ];
+        let all = all.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let mut told = Vec::new();
+        limits(&all, &mut |name, value| told.push(format!("{name}: {value}")));
+        let expected = [
+            "limits: nice 0",
+            "not applied: cpus (9): no CPU 9",
+            "not applied: cpu_weight (20), io_weight (10): no group",
+        ];
+        assert_eq!(told, expected);
     }
 }

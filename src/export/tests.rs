@@ -103,7 +103,8 @@ fn case(name: &str, target: Option<&str>, model: LoadModel) -> LastResult {
         workload: "oltp_read_write".to_owned(),
         revision: 1,
         target: target.map(str::to_owned),
-        parameters: serde_json::from_value(json!({ "engine": "innodb", "threads": 4 })).unwrap(),
+        parameters: serde_json::from_value(json!({ "engine": "innodb", "mode": "complex", "threads": 4 }))
+            .unwrap(),
         operation: "transaction".to_owned(),
         start: at(0),
         end: at(12),

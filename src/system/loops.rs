@@ -225,8 +225,7 @@ pub(crate) fn store_words_left(words: &[AtomicU64]) {
         // the registers and flags it changes are declared.
         unsafe {
             std::arch::asm!(
-                ".p2align 6",
-                ".skip 6, 0x90",
+                ".p2align 6; .skip 6, 0x90",
                 "2:",
                 "lea {at}, [{word} + 0]",
                 "mov {left}, {end}",

@@ -161,7 +161,8 @@ fn facts(last: &LastResult, out: &mut Points) {
     let record = &last.record;
     let Some(result) = &record.result else { return };
     let [suite, case, workload, target] = case_labels(record);
-    let parameter = |key: &str| record.parameters.get(key).and_then(|value| value.as_str()).unwrap_or_default();
+    let parameter =
+        |key: &str| record.parameters.get(key).and_then(|value| value.as_str()).unwrap_or_default();
     out.fact(&[
         suite,
         case,
