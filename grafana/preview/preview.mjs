@@ -18,6 +18,7 @@ if (!folder) {
   console.error('usage: node preview.mjs PROMETHEUS FOLDER [name=value ...] [DASHBOARD ...]');
   process.exit(2);
 }
+fs.mkdirSync(folder, { recursive: true });
 const given = Object.fromEntries(rest.filter(word => word.includes('=')).map(word => word.split(/=(.*)/s).slice(0, 2)));
 const named = rest.filter(word => !word.includes('='));
 const { minutes = '30', ...values } = given;
