@@ -69,8 +69,9 @@ next page and is absent on the last one. A run that ended is immutable: it has a
 
 `GET /api/v1/compare` gives `comparison`. Within one run it has `cells`, each with its `row`, `column`, `case`, `value` (median of
 the rounds), `interval95` (half of the 95 % interval, relative) and `against`: the `ratio` to the first row of its group, its
-`interval95`, the `verdict` (`better`, `same`, `worse`, `unclear`, `not_comparable`), `rounds_needed` and the reasons in `not_comparable`.
-Between two runs it has `cases` with `a`, `b` and the same. Without `rows` and `columns` the keys that vary are taken, `threads` as columns.
+`interval95`, the `verdict` (`better`, `same`, `worse`, `unclear`, `not_comparable`), `rounds_needed` and the reasons in `not_comparable`;
+of what is not comparable the ratio is there with `anyway=true` alone.
+Between two sides it has `cases` with `a`, `b` and the same, and `runs`: how many each side has. Without `rows` and `columns` the keys that vary are taken, `threads` as columns.
 A run whose benchmarks have a matrix carries the same table as `comparison`. What verdicts mean: [compare.md](compare.md).
 
 ## Problems
