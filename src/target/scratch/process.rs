@@ -18,7 +18,7 @@ use crate::units::Span;
 /// The longest a server may take to stop by itself: it writes what its buffers hold.
 pub(crate) const STOP_LIMIT: Span = Span::from_secs(60);
 /// The longest one may take that was left over by a crash. Less, because the run that needed it is over and a restart
-/// of benchd waits for it, and because a server does not heed the request to stop while it starts. Killing it costs no
+/// of benchd waits for it, and because one that was just started was seen not to stop for long. Killing it costs no
 /// data that is used again: tables of InnoDB recover, and what was not loaded to its end is loaded anew.
 pub(crate) const LEFT_OVER_LIMIT: Span = Span::from_secs(10);
 /// The longest that becoming another program is waited for.
