@@ -12,7 +12,7 @@ use crate::text::counted;
 /// Differences inside this are none, unless another margin is asked for (configuration's `equivalence`).
 pub const MARGIN: f64 = 0.02;
 /// What stands for the name of a benchmark among the keys of a table.
-pub(super) const BENCHMARK: &str = "benchmark";
+pub(crate) const BENCHMARK: &str = "benchmark";
 /// The key that makes columns by itself.
 const THREADS: &str = "threads";
 

@@ -12,6 +12,7 @@ mod steady;
 use crate::record::{CaseResult, Interval};
 
 pub use ceilings::{TargetCeilings, ceilings};
+pub(crate) use compare::BENCHMARK;
 pub use compare::{MARGIN, Question, of_run, table, two_runs};
 pub use generator::limit;
 pub use steady::steady;

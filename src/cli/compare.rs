@@ -1,9 +1,12 @@
 //! `benchd compare`: the cases of a run as a table, or two runs case by case.
 
+mod ratios;
+
 use std::fmt::Write as _;
 
 use anyhow::Result;
 
+use self::ratios::ratios;
 use super::source::Source;
 use super::{Common, Output, text};
 use crate::analysis::Question;
@@ -280,42 +283,6 @@ fn needed(all: &[Against], rounds: u32) -> String {
         Some(Some(most)) => format!(" ({most} rounds would settle it)"),
         _ => " (more rounds than are sensible would be needed for some)".to_owned(),
     }
-}
-
-/// How the groups of rows compare with the first one: plain ratios, without a verdict.
-fn ratios(table: &Comparison) -> String {
-    let Some(last) = table.rows.len().checked_sub(1).filter(|last| *last > 0) else { return String::new() };
-    let firsts: Vec<&Cell> =
-        table.cells.iter().filter(|cell| cell.against.is_none() && cell.row.len() > last).collect();
-    let groups = distinct_groups(&firsts, last);
-    let Some((first, others)) = groups.split_first() else { return String::new() };
-    let mut text = String::new();
-    for group in others {
-        let of = |group: &[String]| {
-            firsts.iter().filter(|cell| cell.row[..last] == *group).copied().collect::<Vec<&Cell>>()
-        };
-        let base = of(first);
-        let by = |cell: &&Cell| {
-            let other = base.iter().find(|other| other.column == cell.column)?;
-            Some(format!("{:.2}", cell.value? / other.value?))
-        };
-        let each: Vec<String> = of(group).iter().filter_map(by).collect();
-        if !each.is_empty() {
-            let _ = writeln!(text, "{} by {}: {}", group.join(" "), first.join(" "), each.join(" / "));
-        }
-    }
-    text
-}
-
-fn distinct_groups<'a>(cells: &[&'a Cell], last: usize) -> Vec<&'a [String]> {
-    let mut groups: Vec<&[String]> = Vec::new();
-    for cell in cells {
-        let group = &cell.row[..last];
-        if !groups.contains(&group) {
-            groups.push(group);
-        }
-    }
-    groups
 }
 
 /// Each reason why cells are not comparable, once.

@@ -16,29 +16,46 @@ pub(super) fn in_time<T: Send + 'static>(
     path: &Path,
     ask: impl FnOnce(&Path) -> T + Send + 'static,
 ) -> Option<T> {
-    let now = Instant::now();
-    let question = (path.to_owned(), now);
-    {
-        let mut asked = asked();
-        if asked.iter().any(|(other, since)| other == path && now.duration_since(*since) > PATIENCE) {
-            return None;
-        }
-        asked.push(question.clone());
-    }
+    let question = Question::about(path)?;
     let (sender, answer) = mpsc::channel();
     let asker = std::thread::Builder::new().name("path".to_owned()).spawn(move || {
-        let answer = ask(&question.0);
-        forget(&question);
+        let answer = ask(&question.path);
+        drop(question);
         // Whoever asked may have given up.
         let _ = sender.send(answer);
     });
-    match asker {
-        Ok(_) => answer.recv_timeout(PATIENCE).ok(),
-        Err(error) => {
-            log::error!("start a thread that asks about {}: {error}", path.display());
-            forget(&(path.to_owned(), now));
-            None
+    if let Err(error) = asker {
+        log::error!("start a thread that asks about {}: {error}", path.display());
+        return None;
+    }
+    answer.recv_timeout(PATIENCE).ok()
+}
+
+/// A question that is under way until this is dropped, however asking ends.
+struct Question {
+    path: PathBuf,
+    since: Instant,
+}
+
+impl Question {
+    /// `None` while another one about the path hangs.
+    fn about(path: &Path) -> Option<Question> {
+        let (mut asked, since) = (asked(), Instant::now());
+        if asked.iter().any(|(other, begun)| other == path && since.duration_since(*begun) > PATIENCE) {
+            return None;
         }
+        asked.push((path.to_owned(), since));
+        Some(Question { path: path.to_owned(), since })
+    }
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        let mut asked = asked();
+        let place = asked.iter().position(|(path, since)| *path == self.path && *since == self.since);
+        place.into_iter().for_each(|place| {
+            asked.swap_remove(place);
+        });
     }
 }
 
@@ -47,13 +64,6 @@ pub(super) fn silent(path: &Path) -> (String, String) {
     let measured =
         format!("the filesystem of {} has not answered for {} s", path.display(), PATIENCE.as_secs());
     (measured, "see whether its mount hangs; it is asked again once it has answered".to_owned())
-}
-
-fn forget(question: &(PathBuf, Instant)) {
-    let mut asked = asked();
-    if let Some(place) = asked.iter().position(|other| other == question) {
-        asked.swap_remove(place);
-    }
 }
 
 /// Nothing is left half done under this lock, so a panic elsewhere does not spoil what it guards.
@@ -80,5 +90,12 @@ mod tests {
             std::thread::yield_now();
         }
         assert_eq!(in_time(path, |_| 3), Some(3));
+    }
+
+    #[test]
+    fn a_question_that_panics_is_over() {
+        let path = Path::new("/in/time/panics");
+        assert_eq!(in_time(path, |_| -> u8 { panic!("as asked") }), None);
+        assert!(asked().iter().all(|(other, _)| other != path));
     }
 }

@@ -211,6 +211,24 @@ fn drawn<'a>(words: &'a [AtomicU64], [a, b]: &[AtomicU64; 2]) -> Option<&'a Atom
     words.get((uniform * words.len() as f64) as usize)
 }
 
+/// Stores into the word at an offset how many words are left from it on.
+#[cfg(target_arch = "x86_64")]
+macro_rules! store_left {
+    ($offset:literal) => {
+        concat!(
+            "lea {at}, [{word} + ",
+            $offset,
+            "]\n",
+            "mov {left}, {end}\n",
+            "sub {left}, {at}\n",
+            "sar {left}, 3\n",
+            "mov [{word} + ",
+            $offset,
+            "], {left}"
+        )
+    };
+}
+
 /// Stores into each word how many words are left, in order.
 ///
 /// The value is computed anew for each word from addresses, which is what limits this loop: LLVM counts down
@@ -227,46 +245,14 @@ pub(crate) fn store_words_left(words: &[AtomicU64]) {
             std::arch::asm!(
                 ".p2align 6; .skip 6, 0x90",
                 "2:",
-                "lea {at}, [{word} + 0]",
-                "mov {left}, {end}",
-                "sub {left}, {at}",
-                "sar {left}, 3",
-                "mov [{word} + 0], {left}",
-                "lea {at}, [{word} + 8]",
-                "mov {left}, {end}",
-                "sub {left}, {at}",
-                "sar {left}, 3",
-                "mov [{word} + 8], {left}",
-                "lea {at}, [{word} + 16]",
-                "mov {left}, {end}",
-                "sub {left}, {at}",
-                "sar {left}, 3",
-                "mov [{word} + 16], {left}",
-                "lea {at}, [{word} + 24]",
-                "mov {left}, {end}",
-                "sub {left}, {at}",
-                "sar {left}, 3",
-                "mov [{word} + 24], {left}",
-                "lea {at}, [{word} + 32]",
-                "mov {left}, {end}",
-                "sub {left}, {at}",
-                "sar {left}, 3",
-                "mov [{word} + 32], {left}",
-                "lea {at}, [{word} + 40]",
-                "mov {left}, {end}",
-                "sub {left}, {at}",
-                "sar {left}, 3",
-                "mov [{word} + 40], {left}",
-                "lea {at}, [{word} + 48]",
-                "mov {left}, {end}",
-                "sub {left}, {at}",
-                "sar {left}, 3",
-                "mov [{word} + 48], {left}",
-                "lea {at}, [{word} + 56]",
-                "mov {left}, {end}",
-                "sub {left}, {at}",
-                "sar {left}, 3",
-                "mov [{word} + 56], {left}",
+                store_left!(0),
+                store_left!(8),
+                store_left!(16),
+                store_left!(24),
+                store_left!(32),
+                store_left!(40),
+                store_left!(48),
+                store_left!(56),
                 "add {word}, 64",
                 "cmp {word}, {last}",
                 "jb 2b",
