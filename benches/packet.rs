@@ -11,7 +11,7 @@ fn packets(criterion: &mut Criterion) {
     let row = [Bind::Integer(5_000), Bind::Integer(4_000), Bind::Text(&c), Bind::Text(&pad)];
     for (name, values) in [("point select", &row[..1]), ("range", &row[..2]), ("insert", &row[..])] {
         let mut statement = LoadStatement::new(1, values.len() as u16);
-        statement.executed(values);
+        statement.announced(values);
         let mut payload = Vec::new();
         criterion.bench_function(&format!("packet/{name}"), |bencher| {
             bencher.iter(|| {

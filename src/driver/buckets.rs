@@ -2,8 +2,15 @@
 //!
 //! Buckets are laid out as in HdrHistogram (Tene): powers of two, each divided evenly, so that a bucket is at most
 //! a fixed share of the times in it wide.
+//!
+//! A count lies anywhere in a quarter of a megabyte, and beside hundreds of clients it is in no cache any more when its
+//! client needs it. So times wait in one line of memory until there are enough that the processor fetches their counts
+//! side by side.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::array;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering, fence};
+use std::thread;
 
 use hdrhistogram::Histogram;
 
@@ -18,12 +25,37 @@ pub struct Layout {
     highest: u64,
 }
 
+/// Times that wait at most.
+const BATCH: u64 = 16;
+/// Counts lie in blocks of 2^10, of which only those in use are read. The finest layout of 64 bits has 55 of them.
+const BLOCK_BITS: u32 = 10;
+
 /// Counts of times in nanoseconds; without buckets by default, when it keeps nothing.
+///
+/// Where it begins with a line of the cache, a time touches that one and the next.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct Buckets {
+    /// How many times were recorded, and how many of them are in `counts`. A whole batch between the two is being
+    /// moved.
+    recorded: AtomicU64,
+    added: AtomicU64,
     layout: Layout,
     counts: Box<[AtomicU64]>,
+    /// A bit for each block that is in use.
+    used: AtomicU64,
     overflow: Count,
+    /// The buckets of the times that wait.
+    waiting: [AtomicU16; BATCH as usize],
+}
+
+/// What the buckets of several clients hold together.
+#[derive(Debug)]
+pub(super) struct Sum {
+    /// The counts, as many as the layout has.
+    pub(super) counts: Vec<u64>,
+    /// A copy of those of one client, which is added when it is known to be whole.
+    copy: Vec<u64>,
 }
 
 impl Default for Layout {
@@ -77,7 +109,7 @@ impl Layout {
 impl Buckets {
     /// Empty buckets; nothing is allocated after this, and memory is used only where times are counted.
     pub fn new(layout: Layout) -> Buckets {
-        Buckets { layout, counts: system::zeroed_counters(layout.len()), overflow: Count::default() }
+        Buckets { layout, counts: system::zeroed_counters(layout.len()), ..Buckets::default() }
     }
 
     /// Counts one time.
@@ -86,11 +118,30 @@ impl Buckets {
         if time > self.layout.highest {
             self.overflow.add_one();
         }
-        let index = self.layout.index(time.min(self.layout.highest));
-        if let Some(count) = self.counts.get(index) {
-            // One writer: no other count can be lost in between.
-            count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        // No layout of 64 bits has as many buckets as a u16 has values.
+        let index = self.layout.index(time.min(self.layout.highest)) as u16;
+        let before = self.recorded.load(Ordering::Relaxed);
+        self.waiting[(before % BATCH) as usize].store(index, Ordering::Relaxed);
+        self.recorded.store(before + 1, Ordering::Release);
+        if (before + 1).is_multiple_of(BATCH) {
+            self.add_batch(before + 1);
         }
+    }
+
+    /// Moves the times that wait to the counts. One writer: no other count can be lost in between.
+    fn add_batch(&self, recorded: u64) {
+        // Who sees a count of this batch sees that the batch was full before.
+        fence(Ordering::Release);
+        let mut used = self.used.load(Ordering::Relaxed);
+        for index in &self.waiting {
+            let index = index.load(Ordering::Relaxed);
+            used |= 1 << (index >> BLOCK_BITS);
+            if let Some(count) = self.counts.get(usize::from(index)) {
+                count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+            }
+        }
+        self.used.store(used, Ordering::Relaxed);
+        self.added.store(recorded, Ordering::Release);
     }
 
     /// How many times were longer than the longest told apart.
@@ -103,9 +154,63 @@ impl Buckets {
         self.layout
     }
 
-    /// Adds the counts to `sum`, which has as many buckets.
-    pub(super) fn add_to(&self, sum: &mut [u64]) {
-        sum.iter_mut().zip(&self.counts).for_each(|(sum, count)| *sum += count.load(Ordering::Relaxed));
+    /// Adds the counts to a sum of the same layout: all that were recorded by some moment of this call. Where the
+    /// writer moves batches faster than they are read, up to two batches fewer, but all of any earlier call.
+    pub(super) fn add_to(&self, sum: &mut Sum) {
+        let first = self.added.load(Ordering::Acquire);
+        loop {
+            let (added, recorded) =
+                (self.added.load(Ordering::Acquire), self.recorded.load(Ordering::Acquire));
+            let blocks = self.copy_to(&mut sum.copy);
+            let waiting: [u16; BATCH as usize] =
+                array::from_fn(|place| self.waiting[place].load(Ordering::Relaxed));
+            fence(Ordering::Acquire);
+            // Nothing moved meanwhile, nor began to, so that the places that wait were not written over either.
+            let whole = self.recorded.load(Ordering::Relaxed) - added < BATCH;
+            if whole || added > first {
+                let waited = if whole { recorded - added } else { 0 };
+                return sum.take(blocks, &waiting[..waited as usize]);
+            }
+            thread::yield_now();
+        }
+    }
+
+    /// Copies the blocks in use, and says which they are.
+    fn copy_to(&self, copy: &mut [u64]) -> u64 {
+        let used = self.used.load(Ordering::Relaxed);
+        for block in blocks_of(used) {
+            let counts = self.counts.iter().skip(block.start).take(block.len());
+            copy.iter_mut().skip(block.start).zip(counts).for_each(|(copy, count)| {
+                *copy = count.load(Ordering::Relaxed);
+            });
+        }
+        used
+    }
+}
+
+/// The places of the counts in the blocks of these bits.
+fn blocks_of(used: u64) -> impl Iterator<Item = Range<usize>> {
+    let is_used = move |block: &usize| used & 1 << block != 0;
+    (0..u64::BITS as usize).filter(is_used).map(|block| block << BLOCK_BITS..(block + 1) << BLOCK_BITS)
+}
+
+impl Sum {
+    /// Nothing yet.
+    pub(super) fn new(layout: Layout) -> Sum {
+        Sum { counts: vec![0; layout.len()], copy: vec![0; layout.len()] }
+    }
+
+    /// Takes in the blocks of the copy, and times that waited.
+    fn take(&mut self, blocks: u64, waited: &[u16]) {
+        for block in blocks_of(blocks) {
+            let copied = self.copy.iter().skip(block.start).take(block.len());
+            self.counts.iter_mut().skip(block.start).zip(copied).for_each(|(sum, count)| *sum += count);
+        }
+        for index in waited {
+            if let Some(count) = self.counts.get_mut(usize::from(*index)) {
+                *count += 1;
+            }
+        }
     }
 }
 
@@ -129,10 +234,10 @@ mod tests {
                 expected.saturating_record(time.min(expected.high()));
             }
             prop_assert_eq!(buckets.overflow(), longer);
-            let mut sum = vec![0; layout.len()];
+            let mut sum = Sum::new(layout);
             buckets.add_to(&mut sum);
             let mut filled = new_histogram().unwrap();
-            layout.fill(&mut filled, &sum);
+            layout.fill(&mut filled, &sum.counts);
             let counts = |histogram: &Histogram<u64>| -> Vec<(u64, u64)> {
                 histogram
                     .iter_recorded()

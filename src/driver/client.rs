@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -14,6 +14,10 @@ use super::{Failed, Stop, Worker, clock};
 const SPIN: u64 = 50_000;
 /// Longest sleep, in nanoseconds: how late a client sees that it should end.
 const SLICE: u64 = 100_000_000;
+
+/// Numbers of operations that a client takes at once where neither the end of the load nor a start depends on them: the
+/// counter of all clients moves from CPU to CPU, which costs a tenth of a microsecond each time.
+const NUMBERS_AT_ONCE: u64 = 16;
 
 /// What a client tells the reporter.
 pub(super) enum Message {
@@ -181,6 +185,36 @@ fn work<W: Worker>(
     Message::Ended { at: clock::now(), why }
 }
 
+/// The numbers of a client's operations.
+struct Numbers<'a> {
+    /// What clients take numbers from.
+    taken: &'a AtomicU64,
+    /// How many are taken at once.
+    at_once: u64,
+    /// The next number, and how many more were taken.
+    next: u64,
+    left: u64,
+}
+
+impl<'a> Numbers<'a> {
+    fn new<W: Worker>(worker: &W, part: &'a Part) -> Numbers<'a> {
+        let at_once = if part.needs_order() { 1 } else { NUMBERS_AT_ONCE };
+        let left = if worker.is_numbered() || part.needs_order() { 0 } else { u64::MAX };
+        Numbers { taken: &part.taken, at_once, next: 0, left }
+    }
+
+    #[inline]
+    fn take(&mut self) -> u64 {
+        if self.left == 0 {
+            self.next = self.taken.fetch_add(self.at_once, Ordering::Relaxed);
+            self.left = self.at_once;
+        }
+        self.left -= 1;
+        self.next += 1;
+        self.next - 1
+    }
+}
+
 /// The one hot loop: takes a number, waits for its intended start, sends, counts. Limits are met between
 /// operations, never inside one, as in sysbench.
 fn operate<W: Worker>(
@@ -193,9 +227,9 @@ fn operate<W: Worker>(
     let (from, to) = (start.saturating_add(part.from), start.saturating_add(part.to));
     let mut schedule = part.schedule.clone();
     let mut free = from;
-    let numbered = worker.is_numbered() || part.needs_numbers();
-    for own in 0..part.operations_each {
-        let number = if numbered { part.taken.fetch_add(1, Ordering::Relaxed) } else { own };
+    let mut numbers = Numbers::new(worker, part);
+    for _ in 0..part.operations_each {
+        let number = numbers.take();
         if number >= part.operations {
             return Why::Over;
         }

@@ -31,7 +31,8 @@ pub(super) struct Part {
     pub(super) operations: u64,
     /// Operations of each client; `u64::MAX` is no limit by number.
     pub(super) operations_each: u64,
-    /// How many operations clients have taken.
+    /// How many operations clients have taken; where their order is not [needed](Part::needs_order), some of them
+    /// ahead.
     pub(super) taken: AtomicU64,
     /// Intended starts; `None` in closed loop.
     pub(super) schedule: Option<Schedule>,
@@ -42,8 +43,8 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Whether clients have to share one count of operations: it ends the part, or says when each starts.
-    pub(super) fn needs_numbers(&self) -> bool {
+    /// Whether clients have to take operations one by one: their number ends the part, or says when each starts.
+    pub(super) fn needs_order(&self) -> bool {
         self.operations < u64::MAX || self.schedule.is_some()
     }
 

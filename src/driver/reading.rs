@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 use crate::record::{Errors, Interval, LIVE_BUCKETS_SECONDS, Percentiles, Statements};
 
 use super::ErrorCode;
-use super::buckets::Buckets;
+use super::buckets::{Buckets, Sum};
 use super::part::{Part, nanoseconds};
 use super::tally::Counts;
 
@@ -44,7 +44,8 @@ impl Reading {
 
     /// What the clients of a part have counted by now.
     pub(super) fn take(part: &Part, at: u64) -> Reading {
-        let mut reading = Reading::nothing(part, at);
+        let mut reading = Reading { at, ..Reading::default() };
+        let mut response = Sum::new(part.layout);
         for counts in &part.counts {
             reading.sent += counts.sent.get();
             reading.failed += counts.failed.get();
@@ -54,8 +55,9 @@ impl Reading {
             reading.bytes_written += counts.bytes_written.get();
             reading.fsyncs += counts.fsyncs.get();
             counts.codes().for_each(|(code, count)| *reading.codes.entry(code).or_default() += count);
-            counts.response.add_to(&mut reading.response);
+            counts.response.add_to(&mut response);
         }
+        reading.response = response.counts;
         reading.completed = reading.response.iter().sum();
         reading
     }
@@ -137,9 +139,9 @@ pub(super) fn merge<'a>(
     histogram.reset();
     let all: Vec<&Buckets> = part.counts.iter().filter_map(|counts| of(counts)).collect();
     let Some(layout) = all.first().map(|buckets| buckets.layout()) else { return };
-    let mut sum = vec![0; layout.len()];
+    let mut sum = Sum::new(layout);
     all.iter().for_each(|buckets| buckets.add_to(&mut sum));
-    layout.fill(histogram, &sum);
+    layout.fill(histogram, &sum.counts);
 }
 
 /// Nanoseconds as seconds.

@@ -32,25 +32,26 @@ pub struct Deferred {
     sent: u64,
 }
 
-/// The numbers behind a tally; aligned so that clients do not share cache lines.
+/// The numbers behind a tally; aligned so that clients do not share cache lines, and in an order that has what every
+/// operation touches in the first two of them.
 #[derive(Debug, Default)]
-#[repr(align(128))]
+#[repr(C, align(128))]
 pub(super) struct Counts {
+    pub(super) response: Buckets,
     pub(super) sent: Count,
-    pub(super) failed: Count,
-    pub(super) retried: Count,
     read: Count,
     write: Count,
     other: Count,
+    pub(super) open: Option<Box<OpenLoop>>,
+    pub(super) kinds: Box<[KindCounts]>,
+    pub(super) failed: Count,
+    pub(super) retried: Count,
     pub(super) bytes_read: Count,
     pub(super) bytes_written: Count,
     pub(super) fsyncs: Count,
     codes: [CodeCount; CODES],
-    pub(super) response: Buckets,
     /// Times until operations failed for good.
     pub(super) error: Buckets,
-    pub(super) open: Option<OpenLoop>,
-    pub(super) kinds: Vec<KindCounts>,
     /// CPU time of the client's thread, and the time it took, in nanoseconds; told at its end.
     pub(super) cpu: Count,
     pub(super) wall: Count,
@@ -207,7 +208,8 @@ impl Tally {
 
     pub(super) fn completed(&mut self, timing: Timing) {
         self.counts.response.record(timing.response());
-        if let (Some(open), Some(intended)) = (&self.counts.open, timing.intended) {
+        let Some(intended) = timing.intended else { return };
+        if let Some(open) = &self.counts.open {
             open.service.record(timing.end.saturating_sub(timing.sent));
             open.lag.record(timing.sent.saturating_sub(intended));
             open.late.record(timing.sent.saturating_sub(intended.max(timing.free)));
@@ -251,10 +253,9 @@ impl Counts {
         Counts {
             response: Buckets::new(fine),
             error: Buckets::new(fine),
-            open: open.then(|| OpenLoop {
-                service: Buckets::new(fine),
-                lag: Buckets::new(fine),
-                late: Buckets::new(coarse),
+            open: open.then(|| {
+                let [service, lag] = [fine, fine].map(Buckets::new);
+                Box::new(OpenLoop { service, lag, late: Buckets::new(coarse) })
             }),
             kinds: kinds.collect(),
             ..Counts::default()
@@ -325,6 +326,7 @@ fn code_of(number: u32) -> Option<ErrorCode> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use super::super::buckets::Sum;
     use super::*;
 
     const NO_TIME: Timing = Timing { intended: None, free: 0, sent: 0, end: 0 };
@@ -375,9 +377,9 @@ mod tests {
         tally.completed(Timing { intended: Some(1_000), free: 5_000, sent: 5_010, end: 9_000 });
         tally.completed(Timing { intended: Some(9_500), free: 9_000, sent: 9_520, end: 9_900 });
         let mut longest = |buckets: &Buckets| {
-            let mut sum = vec![0; buckets.layout().len()];
+            let mut sum = Sum::new(buckets.layout());
             buckets.add_to(&mut sum);
-            buckets.layout().fill(&mut histogram, &sum);
+            buckets.layout().fill(&mut histogram, &sum.counts);
             histogram.max()
         };
         let open = tally.counts.open.as_ref().unwrap();

@@ -39,7 +39,8 @@ pub struct LoadConnection {
     /// Absent when the connection has ended.
     channel: Option<Channel>,
     ends: Ends,
-    access: Access,
+    /// In a place of its own: it is large, and not looked at in the loop.
+    access: Box<Access>,
     id: u32,
 }
 
@@ -51,7 +52,7 @@ impl LoadConnection {
     pub fn connect(access: &Access) -> Result<LoadConnection, SqlError> {
         let (channel, greeted) = open(access)?;
         let Greeted { id, ends } = greeted;
-        let mut connection = LoadConnection { channel: Some(channel), ends, access: access.clone(), id };
+        let mut connection = LoadConnection { channel: Some(channel), ends, access: Box::new(access.clone()), id };
         session_rules::apply(access, &mut |sql| connection.query(sql))?;
         Ok(connection)
     }
@@ -90,9 +91,13 @@ impl LoadConnection {
             ));
         }
         self.call(|channel, ends| {
-            channel.command(|payload| statement.write(values, payload))?;
+            let mut announced = false;
+            channel.command(|payload| announced = statement.write(values, payload))?;
             let answer = read_answer(channel, ends)?;
-            statement.executed(values);
+            // The statement is in no cache any more, so it is not looked at again without need.
+            if announced {
+                statement.announced(values);
+            }
             Ok(answer)
         })
     }

@@ -10,42 +10,39 @@ const VAR_STRING: u8 = 0xfd;
 /// A prepared statement; it belongs to the connection that prepared it.
 #[derive(Debug)]
 pub struct LoadStatement {
-    parameters: usize,
-    /// Everything of its packet before the types of the values: the command, the statement's number, no cursor,
-    /// one iteration, and the bits that say that no value is NULL.
+    parameters: u16,
+    /// Everything of its packet before the types of the values: the command, the statement's number, no cursor, one
+    /// iteration, and the bits that say that no value is NULL. Then the types the server knows, for it keeps those that
+    /// were sent last; none before the first execution. In one piece, which is one line of the cache.
     head: Box<[u8]>,
-    /// The types the server knows, for it keeps those that were sent last. None before the first execution.
-    known: Vec<u8>,
 }
 
 impl LoadStatement {
     /// The statement to which the server gave this number, and which takes so many values.
     pub fn new(id: u32, parameters: u16) -> LoadStatement {
-        let parameters = usize::from(parameters);
         let mut head = vec![EXECUTE];
         head.extend(id.to_le_bytes());
         head.extend([0, 1, 0, 0, 0]);
-        head.resize(head.len() + parameters.div_ceil(8), 0);
-        LoadStatement { parameters, head: head.into_boxed_slice(), known: Vec::new() }
+        head.resize(prefix(parameters), 0);
+        LoadStatement { parameters, head: head.into_boxed_slice() }
     }
 
     /// How many values it takes.
     pub(super) fn parameters(&self) -> usize {
-        self.parameters
+        usize::from(self.parameters)
     }
 
     /// Appends the payload that executes it with these values, as many as it takes. Types are announced when the
-    /// server does not know them yet.
+    /// server does not know them yet; whether they were.
     #[inline]
-    pub fn write(&self, values: &[Bind<'_>], payload: &mut Vec<u8>) {
-        payload.extend_from_slice(&self.head);
-        if values.is_empty() {
-            return;
+    pub fn write(&self, values: &[Bind<'_>], payload: &mut Vec<u8>) -> bool {
+        let (prefix, known) = self.parts();
+        payload.extend_from_slice(prefix);
+        let announces = !are_of(values, known);
+        if !values.is_empty() {
+            payload.push(u8::from(announces));
         }
-        if self.knows(values) {
-            payload.push(0);
-        } else {
-            payload.push(1);
+        if announces {
             values.iter().for_each(|value| payload.extend_from_slice(&[type_of(value), 0]));
         }
         for value in values {
@@ -54,22 +51,34 @@ impl LoadStatement {
                 Bind::Text(text) => write_text(text, payload),
             }
         }
+        announces
     }
 
-    /// Remembers the types of values with which it was executed well: those of a refused one may not have got
-    /// through.
-    #[inline]
-    pub fn executed(&mut self, values: &[Bind<'_>]) {
-        if !self.knows(values) {
-            self.known = values.iter().map(type_of).collect();
-        }
+    /// Remembers the types that were announced with values it was executed well with: those of a refused one may not
+    /// have got through.
+    #[cold]
+    pub fn announced(&mut self, values: &[Bind<'_>]) {
+        let (prefix, _) = self.parts();
+        self.head = prefix.iter().copied().chain(values.iter().map(type_of)).collect();
     }
 
+    /// What its packets begin with, and the types the server knows.
     #[inline]
-    fn knows(&self, values: &[Bind<'_>]) -> bool {
-        self.known.len() == values.len()
-            && self.known.iter().zip(values).all(|(known, value)| *known == type_of(value))
+    fn parts(&self) -> (&[u8], &[u8]) {
+        self.head.split_at_checked(prefix(self.parameters)).unwrap_or_default()
     }
+}
+
+/// Bytes of a packet before the types of so many values.
+#[inline]
+fn prefix(parameters: u16) -> usize {
+    10 + usize::from(parameters).div_ceil(8)
+}
+
+/// Whether the values are of these types.
+#[inline]
+fn are_of(values: &[Bind<'_>], types: &[u8]) -> bool {
+    types.len() == values.len() && types.iter().zip(values).all(|(known, value)| *known == type_of(value))
 }
 
 #[inline]
@@ -113,7 +122,7 @@ mod tests {
         let announced = [&head[..], &[1, 0x08, 0, 0xfd, 0], &data].concat();
         assert_eq!(written(&statement, &values), announced);
         assert_eq!(written(&statement, &values), announced);
-        statement.executed(&values);
+        statement.announced(&values);
         assert_eq!(written(&statement, &values), [&head[..], &[0], &data].concat());
         let other = [Bind::Text("ab"), Bind::Integer(-2)];
         assert_eq!(written(&statement, &other)[11..16], [1, 0xfd, 0, 0x08, 0]);

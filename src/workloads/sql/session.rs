@@ -38,7 +38,7 @@ pub(crate) enum Protocol {
 /// A connection and the statements prepared on it.
 #[derive(Debug)]
 pub(crate) struct Session<'a> {
-    access: Access,
+    access: Box<Access>,
     /// What it may be asked to send.
     book: &'a Book,
     /// What is sent first on every connection.
@@ -58,7 +58,7 @@ enum Way {
     /// It was not sent yet.
     Unknown,
     /// Prepared on this connection.
-    Prepared(Box<LoadStatement>),
+    Prepared(LoadStatement),
     /// As text: by the protocol that was chosen, or because the server cannot prepare it.
     Text,
 }
@@ -72,7 +72,7 @@ impl<'a> Session<'a> {
         opening: Option<&'a str>,
     ) -> Result<Session<'a>, SqlError> {
         Ok(Session {
-            access: access.clone(),
+            access: Box::new(access.clone()),
             book,
             opening,
             connection: Some(open(access, opening)?),
@@ -107,7 +107,7 @@ impl<'a> Session<'a> {
             Protocol::Text => Way::Text,
             Protocol::Prepared if statement.is_plain() => Way::Text,
             Protocol::Prepared => match connection(&mut self.connection)?.prepare(statement.text()) {
-                Ok(statement) => Way::Prepared(Box::new(statement)),
+                Ok(statement) => Way::Prepared(statement),
                 Err(error) if error.code.is_some_and(|code| NOT_PREPARABLE.contains(&code)) => Way::Text,
                 Err(error) => return Err(error),
             },
@@ -152,7 +152,7 @@ impl<'a> Session<'a> {
     pub(crate) fn regain(&mut self, stop: &Stop) -> Result<(), SqlError> {
         let begun = Instant::now();
         let connect_timeout = shorter(self.access.connect_timeout, REGAIN_CONNECT);
-        let access = Access { connect_timeout, ..self.access.clone() };
+        let access = Access { connect_timeout, ..(*self.access).clone() };
         let mut wait = REGAIN_WAIT;
         loop {
             match open(&access, self.opening) {
