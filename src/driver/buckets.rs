@@ -261,6 +261,50 @@ mod tests {
         (0_u32..64, any::<u64>()).prop_map(|(shift, bits)| bits >> shift)
     }
 
+    /// Reads over and over while another thread counts.
+    #[test]
+    fn a_reading_is_whole_and_never_less_than_an_earlier_one() {
+        const TIMES: u64 = 300_000;
+        let layout = Layout::fine(&new_histogram().unwrap());
+        let (buckets, told) = (Buckets::new(layout), AtomicU64::new(0));
+        let read = || {
+            let mut sum = Sum::new(layout);
+            buckets.add_to(&mut sum);
+            sum.counts
+        };
+        thread::scope(|scope| {
+            let count = scope.spawn(|| {
+                for number in 0..TIMES {
+                    buckets.record(1_000 * (1 + number % 50));
+                    told.store(number + 1, Ordering::Release);
+                }
+            });
+            let mut before = read();
+            while !count.is_finished() {
+                let least = told.load(Ordering::Acquire);
+                let now = read();
+                assert!(now.iter().zip(&before).all(|(now, before)| now >= before));
+                assert!(now.iter().sum::<u64>() + 2 * BATCH > least);
+                before = now;
+            }
+        });
+        let all = read();
+        assert_eq!(all.iter().sum::<u64>(), TIMES);
+        assert_eq!(all[layout.index(7_000)], TIMES / 50);
+    }
+
+    #[test]
+    fn times_that_wait_are_read_too() {
+        let layout = Layout::fine(&new_histogram().unwrap());
+        let buckets = Buckets::new(layout);
+        for number in 1..=3 * BATCH {
+            buckets.record(5);
+            let mut sum = Sum::new(layout);
+            buckets.add_to(&mut sum);
+            assert_eq!((sum.counts[5], sum.counts.iter().sum::<u64>()), (number, number));
+        }
+    }
+
     #[test]
     fn without_buckets_nothing_is_kept() {
         let buckets = Buckets::default();

@@ -115,8 +115,9 @@ pub trait Worker {
     /// The operation failed for good; it counts as an error and not as a response time.
     fn step(&mut self, operation: u64, tally: &mut Tally) -> Result<(), Failed>;
 
-    /// Whether its operations need numbers. They are taken from one counter of all clients, which costs a transfer of
-    /// its cache line between CPUs each: much for operations of some hundred nanoseconds that do not look at theirs.
+    /// Whether its operations need numbers. They come from one counter of all clients, whose line of the cache moves
+    /// between CPUs with each use: too much for operations of some hundred nanoseconds that do not look at theirs.
+    /// Where nothing depends on their order, clients take several at once, so a load that ends by time leaves some out.
     fn is_numbered(&self) -> bool {
         true
     }

@@ -1,10 +1,8 @@
-//! Packets over a stream: one buffer for what is read, one for what is written, and one limit for each exchange.
+//! Packets over a stream: one buffer for what is read, and one for what is written.
 
 use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::time::{Duration, Instant};
-
-use rustix::time::{ClockId, clock_gettime};
 
 use super::crowd::Member;
 use super::stream::Stream;
@@ -16,8 +14,6 @@ const LONGEST: usize = 0xff_ffff;
 /// Bytes read at once at most. A hundred rows of sysbench's tables fit. Longer packets are skimmed: only their
 /// beginning is looked at.
 const READ_BUFFER: usize = 16 << 10;
-/// The longest a coarse clock stands still: a tick of the slowest kernel.
-const TICK: Duration = Duration::from_millis(10);
 /// Larger buffers than this are given back after they were sent.
 const WRITE_BUFFER: usize = 1 << 20;
 /// First byte of a packet that carries an error.
@@ -53,28 +49,17 @@ pub(super) struct Channel {
     write: Vec<u8>,
     /// The number of the next packet in this exchange, in either direction.
     number: u8,
-    limit: Limit,
     crowd: Member,
 }
 
-/// How long an exchange may take. A socket's own limit counts from each call, so it is enough for the first one;
-/// before each further call the time that is left is looked at.
-#[derive(Debug)]
-struct Limit {
-    /// Zero is no limit.
-    whole: Duration,
-    /// By the coarse clock, which costs a fifth of the precise one and is behind it by up to [`TICK`].
-    begun: Duration,
-    /// Whether nothing was asked of the socket in this exchange yet.
-    fresh: bool,
-    /// Whether the socket's own limit was set below `whole`.
-    shortened: bool,
-}
-
 impl Channel {
-    /// Begins an exchange of the given limit over a stream.
-    pub(super) fn new(stream: Stream, limit: Duration, begun: Instant) -> Channel {
-        Channel {
+    /// A channel over a stream, with an exchange of the given limit under way since that instant.
+    pub(super) fn new(stream: Stream, limit: Duration, begun: Instant) -> io::Result<Channel> {
+        let watched = stream.watched();
+        watched.set_limit(limit);
+        watched.begun(begun);
+        watched.watch()?;
+        Ok(Channel {
             stream,
             read: vec![0; READ_BUFFER].into_boxed_slice(),
             held: 0..0,
@@ -82,14 +67,8 @@ impl Channel {
             continued: false,
             write: Vec::new(),
             number: 0,
-            limit: Limit {
-                whole: limit,
-                begun: coarse_time().saturating_sub(begun.elapsed()),
-                fresh: false,
-                shortened: true,
-            },
             crowd: Member::new(),
-        }
+        })
     }
 
     pub(super) fn stream(&self) -> &Stream {
@@ -105,10 +84,15 @@ impl Channel {
         Ok(Channel { stream: change(self.stream)?, ..self })
     }
 
-    /// Changes the limit, from the next exchange on.
+    /// Changes the limit.
     pub(super) fn set_limit(&mut self, limit: Duration) {
-        self.limit.whole = limit;
-        self.limit.shortened = true;
+        self.stream.watched().set_limit(limit);
+    }
+
+    /// The exchange is over: the connection may rest as long as it likes.
+    #[inline]
+    pub(super) fn end(&self) {
+        self.stream.watched().end();
     }
 
     /// Begins an exchange and sends a command, which `write` appends to the buffer it is given.
@@ -127,7 +111,8 @@ impl Channel {
             return Err(not_understood("more came than was asked for"));
         }
         self.number = 0;
-        self.limit.begin(&self.stream)
+        self.stream.watched().begin();
+        Ok(())
     }
 
     /// Sends a packet within an exchange.
@@ -139,7 +124,7 @@ impl Channel {
         if self.write.capacity() > WRITE_BUFFER {
             self.write = Vec::new();
         }
-        match sent.map_err(|error| (error.kind(), error)) {
+        match sent.map_err(|error| self.failure(error)).map_err(|error| (error.kind(), error)) {
             // Who ends a connection may have said why before.
             Err((io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset, error)) => {
                 self.fill().map_err(|_| error)
@@ -149,6 +134,12 @@ impl Channel {
         }
     }
 
+    /// What an error of the stream means: that it was late, if it was shut down for that.
+    #[cold]
+    fn failure(&self, error: io::Error) -> io::Error {
+        if self.stream.watched().is_late() { io::ErrorKind::TimedOut.into() } else { error }
+    }
+
     fn send_buffer(&mut self) -> io::Result<()> {
         let length = self.write.len() - HEADER;
         if length >= LONGEST {
@@ -156,7 +147,7 @@ impl Channel {
         }
         self.write[..HEADER].copy_from_slice(&header(length, self.number));
         self.number = self.number.wrapping_add(1);
-        write_all(&mut self.stream, &self.write, &mut self.limit)
+        write_all(&mut self.stream, &self.write)
     }
 
     /// Sends a payload that needs several packets; the last of them is shorter than the longest, perhaps empty.
@@ -164,8 +155,8 @@ impl Channel {
         let mut rest = &self.write[HEADER..];
         loop {
             let (part, after) = rest.split_at(rest.len().min(LONGEST));
-            write_all(&mut self.stream, &header(part.len(), self.number), &mut self.limit)?;
-            write_all(&mut self.stream, part, &mut self.limit)?;
+            write_all(&mut self.stream, &header(part.len(), self.number))?;
+            write_all(&mut self.stream, part)?;
             self.number = self.number.wrapping_add(1);
             if part.len() < LONGEST {
                 return Ok(());
@@ -247,74 +238,27 @@ impl Channel {
             self.held = 0..self.held.len();
         }
         loop {
-            let left = self.limit.look(&self.stream)?;
-            let waited = if self.crowd.is_in_crowd() { self.stream.wait(left) } else { Ok(()) };
+            let waited = if self.crowd.is_in_crowd() { self.stream.wait() } else { Ok(()) };
             match waited.and_then(|()| self.stream.read(&mut self.read[self.held.end..])) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(0) => return Err(self.failure(io::ErrorKind::UnexpectedEof.into())),
                 Ok(bytes) => {
                     self.held.end += bytes;
                     return Ok(());
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(self.failure(error)),
             }
         }
     }
 }
 
-impl Limit {
-    fn begin(&mut self, stream: &Stream) -> io::Result<()> {
-        if std::mem::take(&mut self.shortened) {
-            stream.set_limit(self.whole)?;
-        }
-        self.begun = coarse_time();
-        self.fresh = true;
-        Ok(())
-    }
-
-    /// Looks at the time that is left before the socket is asked for something; `None` is no limit. Setting the
-    /// socket's own limit costs a call of the kernel, so that is left out while it would change it by less than a
-    /// sixteenth.
-    #[inline]
-    fn look(&mut self, stream: &Stream) -> io::Result<Option<Duration>> {
-        if self.whole.is_zero() {
-            return Ok(None);
-        }
-        if std::mem::take(&mut self.fresh) {
-            return Ok(Some(self.whole));
-        }
-        let elapsed = coarse_time().saturating_sub(self.begun);
-        let left = (self.whole + TICK).saturating_sub(elapsed);
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        if self.shortened || left < self.whole - self.whole / 16 {
-            self.shortened = true;
-            stream.set_limit(left)?;
-        }
-        Ok(Some(left))
-    }
-}
-
-/// The time since some fixed instant, by a clock that moves with the kernel's ticks.
-#[inline]
-fn coarse_time() -> Duration {
-    Duration::try_from(clock_gettime(ClockId::MonotonicCoarse)).unwrap_or_default()
-}
-
-/// Writes everything. The first call counts as begun with the exchange, and the answer's first read after it too:
-/// a statement that was taken in one piece has cost no time worth a look at the clock.
-fn write_all(stream: &mut Stream, mut bytes: &[u8], limit: &mut Limit) -> io::Result<()> {
+fn write_all(stream: &mut Stream, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match stream.write(bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => bytes = &bytes[written..],
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
-        }
-        if !bytes.is_empty() {
-            limit.fresh = false;
-            limit.look(stream)?;
         }
     }
     Ok(())

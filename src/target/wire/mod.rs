@@ -9,6 +9,7 @@ mod crowd;
 mod login;
 mod statement;
 mod stream;
+mod watch;
 
 use std::io;
 use std::time::Instant;
@@ -129,7 +130,9 @@ impl LoadConnection {
         exchange: impl FnOnce(&mut Channel, Ends) -> Result<T, Error>,
     ) -> Result<T, SqlError> {
         let channel = self.channel.as_mut().ok_or_else(SqlError::no_connection)?;
-        exchange(channel, self.ends).map_err(|error| self.failed(&error))
+        let answer = exchange(channel, self.ends);
+        channel.end();
+        answer.map_err(|error| self.failed(&error))
     }
 
     #[cold]
@@ -155,8 +158,9 @@ fn open(access: &Access) -> Result<(Channel, Greeted), SqlError> {
     };
     let logged_in = Stream::connect(access, limit, begun)
         .map_err(Error::from)
-        .and_then(|stream| log_in(Channel::new(stream, limit, begun), access, encryption));
+        .and_then(|stream| log_in(Channel::new(stream, limit, begun)?, access, encryption));
     let (mut channel, greeted) = logged_in.map_err(|error| refused(access, error))?;
+    channel.end();
     channel.set_limit(access.statement_timeout.duration());
     Ok((channel, greeted))
 }
@@ -166,7 +170,7 @@ pub(super) fn server_version(access: &Access) -> Result<String, SqlError> {
     let (limit, begun) = (access.connect_timeout.duration(), Instant::now());
     let greeted = Stream::connect(access, limit, begun)
         .map_err(Error::from)
-        .and_then(|stream| login::version(&mut Channel::new(stream, limit, begun)));
+        .and_then(|stream| login::version(&mut Channel::new(stream, limit, begun)?));
     greeted.map_err(|error| refused(access, error))
 }
 

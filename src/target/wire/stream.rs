@@ -1,8 +1,8 @@
 //! The bytes to and from a server: a blocking socket, perhaps with TLS on it.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,18 +13,19 @@ use std::time::{Duration, Instant};
 use nix::sys::socket::sockopt::SendTimeout;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, setsockopt, socket};
 use nix::sys::time::TimeVal;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, ClientConnection, StreamOwned};
 
+use super::watch::Watched;
 use crate::target::Access;
 
 /// A connected socket.
 #[derive(Debug)]
-pub(super) enum Socket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
+pub(super) struct Socket {
+    watched: Arc<Watched>,
+    is_unix: bool,
 }
 
 /// A connection as bytes. Which kind it is is known when it is made, and each call is a branch, not a pointer.
@@ -45,8 +46,8 @@ impl Stream {
     /// Connects within the limit; zero is no limit.
     pub(super) fn connect(access: &Access, limit: Duration, begun: Instant) -> io::Result<Stream> {
         let socket = match &access.socket {
-            Some(path) => Socket::Unix(connect_socket(path, limit)?),
-            None => Socket::Tcp(connect_tcp(access, limit, begun)?),
+            Some(path) => Socket::from(connect_socket(path, limit)?),
+            None => Socket::from(connect_tcp(access, limit, begun)?),
         };
         Ok(Stream::Plain(socket))
     }
@@ -60,7 +61,7 @@ impl Stream {
 
     /// Whether a password may travel as it is: nobody on the way can read it.
     pub(super) fn is_private(&self) -> bool {
-        matches!(self, Stream::Tls(_) | Stream::Plain(Socket::Unix(_)))
+        self.is_encrypted() || self.socket().is_unix
     }
 
     /// Whether TLS is on it.
@@ -68,35 +69,31 @@ impl Stream {
         matches!(self, Stream::Tls(_))
     }
 
-    /// Limits how long one call may wait; zero is no limit.
-    pub(super) fn set_limit(&self, limit: Duration) -> io::Result<()> {
-        let limit = Some(limit).filter(|limit| !limit.is_zero());
-        match self.socket() {
-            Socket::Tcp(tcp) => tcp.set_read_timeout(limit).and_then(|()| tcp.set_write_timeout(limit)),
-            Socket::Unix(unix) => unix.set_read_timeout(limit).and_then(|()| unix.set_write_timeout(limit)),
-        }
-    }
-
-    /// Waits on a unix socket until there is something to read; without a limit for ever. Unlike a read it does not
-    /// wake before, when the peer takes what it was sent. Where a read waits by itself as well, it does nothing.
+    /// Waits on a unix socket until there is something to read. Unlike a read it does not wake before, when the peer takes
+    /// what it was sent. Where a read waits by itself as well, it does nothing.
     #[inline]
-    pub(super) fn wait(&self, limit: Option<Duration>) -> io::Result<()> {
-        let Stream::Plain(socket @ Socket::Unix(_)) = self else { return Ok(()) };
-        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
-        match poll(&mut [PollFd::new(socket, PollFlags::IN)], limit.as_ref())? {
-            0 => Err(io::ErrorKind::TimedOut.into()),
+    pub(super) fn wait(&self) -> io::Result<()> {
+        match self {
+            Stream::Plain(socket) if socket.is_unix => {
+                poll(&mut [PollFd::new(&*socket.watched, PollFlags::IN)], None)?;
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
 
     /// Ends both directions.
     pub(super) fn shut_down(&self) -> io::Result<()> {
-        match self.socket() {
-            Socket::Tcp(tcp) => tcp.shutdown(Shutdown::Both),
-            Socket::Unix(unix) => unix.shutdown(Shutdown::Both),
-        }
+        Ok(shutdown(&**self.watched(), Shutdown::Both)?)
     }
 
+    /// The socket's limits.
+    #[inline]
+    pub(super) fn watched(&self) -> &Arc<Watched> {
+        &self.socket().watched
+    }
+
+    #[inline]
     fn socket(&self) -> &Socket {
         match self {
             Stream::Plain(socket) => socket,
@@ -105,13 +102,15 @@ impl Stream {
     }
 }
 
-impl AsFd for Socket {
-    #[inline]
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Socket::Tcp(tcp) => tcp.as_fd(),
-            Socket::Unix(unix) => unix.as_fd(),
-        }
+impl From<UnixStream> for Socket {
+    fn from(socket: UnixStream) -> Socket {
+        Socket { watched: Watched::new(socket.into()), is_unix: true }
+    }
+}
+
+impl From<TcpStream> for Socket {
+    fn from(socket: TcpStream) -> Socket {
+        Socket { watched: Watched::new(socket.into()), is_unix: false }
     }
 }
 
@@ -120,7 +119,7 @@ impl AsFd for Socket {
 impl Read for Socket {
     #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let (read, _) = recv(self.as_fd(), buffer, RecvFlags::empty())?;
+        let (read, _) = recv(&*self.watched, buffer, RecvFlags::empty())?;
         Ok(read)
     }
 }
@@ -128,7 +127,7 @@ impl Read for Socket {
 impl Write for Socket {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(send(self.as_fd(), bytes, SendFlags::NOSIGNAL)?)
+        Ok(send(&*self.watched, bytes, SendFlags::NOSIGNAL)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -170,6 +169,7 @@ fn connect_socket(path: &Path, limit: Duration) -> io::Result<UnixStream> {
     let seconds = i64::from(i32::try_from(limit.as_secs()).unwrap_or(i32::MAX));
     setsockopt(&socket, SendTimeout, &TimeVal::new(seconds, i64::from(limit.subsec_micros())))?;
     connect(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
+    setsockopt(&socket, SendTimeout, &TimeVal::new(0, 0))?;
     Ok(UnixStream::from(socket))
 }
 

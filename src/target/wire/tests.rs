@@ -22,7 +22,7 @@ fn after(said: &[u8]) -> (Channel, UnixStream) {
     let (near, mut far) = UnixStream::pair().unwrap();
     far.write_all(said).unwrap();
     far.shutdown(Shutdown::Write).unwrap();
-    (Channel::new(Stream::Plain(Socket::Unix(near)), LIMIT, Instant::now()), far)
+    (Channel::new(Stream::Plain(Socket::from(near)), LIMIT, Instant::now()).unwrap(), far)
 }
 
 /// Payloads as packets of one exchange.
@@ -157,7 +157,7 @@ fn a_statement_of_more_than_a_packet_goes_out_in_parts() {
                 }
             }
         });
-        let mut channel = Channel::new(Stream::Plain(Socket::Unix(near)), LIMIT, Instant::now());
+        let mut channel = Channel::new(Stream::Plain(Socket::from(near)), LIMIT, Instant::now()).unwrap();
         channel.command(|payload| payload.resize(payload.len() + size, 7)).unwrap();
         let lengths = reader.join().unwrap();
         assert_eq!(lengths.iter().sum::<usize>(), size);
@@ -179,7 +179,7 @@ fn a_peer_that_trickles_does_not_stretch_the_limit() {
         }
     });
     let limit = Duration::from_millis(200);
-    let mut channel = Channel::new(Stream::Plain(Socket::Unix(near)), limit, Instant::now());
+    let mut channel = Channel::new(Stream::Plain(Socket::from(near)), limit, Instant::now()).unwrap();
     let begun = Instant::now();
     channel.command(|payload| payload.push(QUERY)).unwrap();
     let error = read_answer(&mut channel, Ends::LikeOk).unwrap_err();

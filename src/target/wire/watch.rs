@@ -1,0 +1,145 @@
+//! Limits of exchanges, kept by one thread for all connections of the process.
+//!
+//! The kernel would keep a limit by a timer for every wait, which costs a tenth of a short statement's CPU time. Here a
+//! connection notes when an exchange begins and that it is over, and the thread looks at all of them some times within
+//! the shortest limit. A late one is shut down, which ends whatever it waits for.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::net::{Shutdown, shutdown};
+use rustix::time::{ClockId, clock_gettime};
+
+/// The longest a coarse clock stands still: a tick of the slowest kernel.
+const TICK: Duration = Duration::from_millis(10);
+/// So many looks within the shortest limit.
+const LOOKS: u32 = 20;
+/// The shortest and the longest time between two looks.
+const SHORTEST: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_millis(100);
+
+/// A socket, and the exchange that is under way on it. Times are nanoseconds, and 0 is none.
+#[derive(Debug)]
+pub(super) struct Watched {
+    socket: OwnedFd,
+    /// When the exchange began, by the coarse clock, which costs a fifth of the precise one.
+    begun: AtomicU64,
+    limit: AtomicU64,
+    /// Whether it was shut down for being late.
+    late: AtomicBool,
+}
+
+/// The connections that are watched.
+static WATCH: Mutex<Watch> = Mutex::new(Watch { connections: Vec::new(), is_running: false });
+
+struct Watch {
+    connections: Vec<Weak<Watched>>,
+    is_running: bool,
+}
+
+impl Watched {
+    pub(super) fn new(socket: OwnedFd) -> Arc<Watched> {
+        let (begun, limit) = Default::default();
+        Arc::new(Watched { socket, begun, limit, late: AtomicBool::new(false) })
+    }
+
+    /// Has the socket watched from now on; without that no limit is kept.
+    pub(super) fn watch(self: &Arc<Watched>) -> io::Result<()> {
+        let mut watch = watched();
+        if !watch.is_running {
+            thread::Builder::new().name("limits".to_owned()).spawn(look_after)?;
+            watch.is_running = true;
+        }
+        watch.connections.push(Arc::downgrade(self));
+        Ok(())
+    }
+
+    /// Limits every exchange; zero is no limit.
+    pub(super) fn set_limit(&self, limit: Duration) {
+        self.limit.store(nanoseconds(limit), Ordering::Relaxed);
+    }
+
+    /// An exchange begins.
+    #[inline]
+    pub(super) fn begin(&self) {
+        self.begun.store(nanoseconds(coarse_time()), Ordering::Relaxed);
+    }
+
+    /// An exchange is under way since that instant.
+    pub(super) fn begun(&self, begun: Instant) {
+        let begun = coarse_time().saturating_sub(begun.elapsed());
+        self.begun.store(nanoseconds(begun), Ordering::Relaxed);
+    }
+
+    /// The exchange is over.
+    #[inline]
+    pub(super) fn end(&self) {
+        self.begun.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether it was shut down for being late.
+    pub(super) fn is_late(&self) -> bool {
+        self.late.load(Ordering::Acquire)
+    }
+
+    /// Shuts a late one down. One that ends in the same moment was late all the same: then the next exchange on it
+    /// pays for that.
+    fn look(&self, now: u64) {
+        let (begun, limit) = (self.begun.load(Ordering::Relaxed), self.limit.load(Ordering::Relaxed));
+        let until = begun.saturating_add(limit).saturating_add(nanoseconds(TICK));
+        if begun > 0 && limit > 0 && now > until && !self.late.swap(true, Ordering::Release) {
+            // It fails where the peer has hung up, which ends the wait as well.
+            let _ = shutdown(&self.socket, Shutdown::Both);
+        }
+    }
+}
+
+impl AsFd for Watched {
+    #[inline]
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// The life of the thread: as long as there are connections.
+fn look_after() {
+    while let Some(pause) = look_at_all() {
+        thread::sleep(pause);
+    }
+}
+
+/// Looks at all connections; the time until the next look, unless there are none.
+fn look_at_all() -> Option<Duration> {
+    let mut watch = watched();
+    let now = nanoseconds(coarse_time());
+    let mut shortest = u64::MAX;
+    watch.connections.retain(|connection| {
+        let Some(connection) = connection.upgrade() else { return false };
+        connection.look(now);
+        let limit = connection.limit.load(Ordering::Relaxed);
+        shortest = shortest.min(if limit > 0 { limit } else { u64::MAX });
+        true
+    });
+    watch.is_running = !watch.connections.is_empty();
+    watch.is_running.then(|| (Duration::from_nanos(shortest) / LOOKS).clamp(SHORTEST, LONGEST))
+}
+
+/// A list of which nothing is half written, so a panic of its holder does no harm.
+fn watched() -> MutexGuard<'static, Watch> {
+    WATCH.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The time since some fixed instant, by a clock that moves with the kernel's ticks and is behind by up to [`TICK`].
+#[inline]
+fn coarse_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::MonotonicCoarse)).unwrap_or_default()
+}
+
+#[inline]
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
