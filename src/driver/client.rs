@@ -217,6 +217,10 @@ impl<'a> Numbers<'a> {
 
 /// The one hot loop: takes a number, waits for its intended start, sends, counts. Limits are met between
 /// operations, never inside one, as in sysbench.
+///
+/// A function of its own, whose frame holds nothing else: what lies on the stack between two uses is in no cache any more
+/// either.
+#[inline(never)]
 fn operate<W: Worker>(
     worker: &mut W,
     part: &Part,

@@ -63,25 +63,44 @@ impl Worker for OltpClient<'_> {
         let task = self.task;
         let mut draws = Draws::of(task.seeds, operation, self.place, &self.ids);
         let within = task.habits.within(self.operations, &mut draws.texts);
-        let mut retried = 0;
-        let mut regained = false;
-        loop {
-            let error = match attempt(&mut self.session, task, &mut draws, within, tally) {
-                Ok(()) => return Ok(()),
-                Err(Ended::Stopped) => return Err(Failed { code: ErrorCode::Other, fatal: None }),
-                Err(Ended::Error(error)) => error,
-            };
-            recover(&mut self.session, task, &error, retried, &mut draws, tally)?;
-            if error.class == ErrorClass::Connection && std::mem::replace(&mut regained, true) {
-                return Err(Failed { code: ErrorCode::Connection, fatal: None });
-            }
-            retried += 1;
-            tally.retry(code_of(&error));
+        match attempt(&mut self.session, task, &mut draws, within, tally) {
+            Ok(()) => Ok(()),
+            Err(ended) => try_again(&mut self.session, task, &mut draws, within, ended, tally),
         }
     }
 }
 
+/// Tries an operation again for as long as its failures allow that.
+#[cold]
+fn try_again(
+    session: &mut Session<'_>,
+    task: &Task<'_>,
+    draws: &mut Draws<'_>,
+    within: Within,
+    mut ended: Ended,
+    tally: &mut Tally,
+) -> Result<(), Failed> {
+    let mut regained = false;
+    for retried in 0.. {
+        let error = match ended {
+            Ended::Stopped => return Err(Failed { code: ErrorCode::Other, fatal: None }),
+            Ended::Error(error) => error,
+        };
+        recover(session, task, &error, retried, draws, tally)?;
+        if error.class == ErrorClass::Connection && std::mem::replace(&mut regained, true) {
+            return Err(Failed { code: ErrorCode::Connection, fatal: None });
+        }
+        tally.retry(code_of(&error));
+        match attempt(session, task, draws, within, tally) {
+            Ok(()) => break,
+            Err(again) => ended = again,
+        }
+    }
+    Ok(())
+}
+
 /// Sends the statements of one operation.
+#[inline]
 fn attempt(
     session: &mut Session<'_>,
     task: &Task<'_>,
