@@ -144,6 +144,12 @@ impl Buckets {
         self.added.store(recorded, Ordering::Release);
     }
 
+    /// How many times were recorded.
+    #[inline]
+    pub(super) fn recorded(&self) -> u64 {
+        self.recorded.load(Ordering::Relaxed)
+    }
+
     /// How many times were longer than the longest told apart.
     pub(super) fn overflow(&self) -> u64 {
         self.overflow.get()

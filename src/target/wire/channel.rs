@@ -165,6 +165,12 @@ impl Channel {
         }
     }
 
+    /// Waits until there is a packet to read.
+    #[inline]
+    pub(super) fn await_answer(&mut self) -> io::Result<()> {
+        self.hold(HEADER)
+    }
+
     /// Reads the next packet.
     #[inline]
     pub(super) fn next(&mut self) -> io::Result<Packet<'_>> {

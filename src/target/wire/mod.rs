@@ -78,11 +78,25 @@ impl LoadConnection {
     ///
     /// # Errors
     /// What the server said, that there is no connection, or that the answer took too long.
-    #[inline]
     pub fn execute(
         &mut self,
         statement: &mut LoadStatement,
         values: &[Bind<'_>],
+    ) -> Result<Answer, SqlError> {
+        self.execute_then(statement, values, || ())
+    }
+
+    /// Does the same, and something else when the answer is there and was not looked at yet: to fetch memory, for what
+    /// was used before the wait is in no cache any more.
+    ///
+    /// # Errors
+    /// Those of [`LoadConnection::execute`].
+    #[inline]
+    pub fn execute_then(
+        &mut self,
+        statement: &mut LoadStatement,
+        values: &[Bind<'_>],
+        fetch: impl FnOnce(),
     ) -> Result<Answer, SqlError> {
         if values.len() != statement.parameters() {
             let (takes, given) = (statement.parameters(), values.len());
@@ -94,6 +108,8 @@ impl LoadConnection {
         self.call(|channel, ends| {
             let mut announced = false;
             channel.command(|payload| announced = statement.write(values, payload))?;
+            channel.await_answer()?;
+            fetch();
             let answer = read_answer(channel, ends)?;
             // The statement is in no cache any more, so it is not looked at again without need.
             if announced {

@@ -115,7 +115,7 @@ fn attempt(
         if !step.joined && task.habits.think(&mut lots, task.stop) {
             return Err(Ended::Stopped);
         }
-        let answer = session.send(step.request, step.values).map_err(Ended::Error)?;
+        let answer = session.send(step.request, step.values, tally).map_err(Ended::Error)?;
         count(answer, tally);
         if within.after_statement(&mut lots) { renew(session, task, tally) } else { Ok(()) }
     })?;

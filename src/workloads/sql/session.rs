@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::statements::{Book, Request};
-use crate::driver::Stop;
+use crate::driver::{Stop, Tally};
 use crate::target::{Access, Answer, Bind, ErrorClass, LoadConnection, LoadStatement, SqlError};
 use crate::units::Span;
 
@@ -82,16 +82,21 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Sends a statement and reads its whole answer.
+    /// Sends a statement, reads its whole answer; `tally` will count what comes of it.
     #[inline]
-    pub(crate) fn send(&mut self, request: Request, values: &[Bind<'_>]) -> Result<Answer, SqlError> {
+    pub(crate) fn send(
+        &mut self,
+        request: Request,
+        values: &[Bind<'_>],
+        tally: &Tally,
+    ) -> Result<Answer, SqlError> {
         let number = request.number();
         if !matches!(self.ways.get(number), Some(Way::Prepared(_) | Way::Text)) {
             self.find_way(request)?;
         }
         let connection = connection(&mut self.connection)?;
         match (self.ways.get_mut(number), self.book.find(request)) {
-            (Some(Way::Prepared(statement)), _) => connection.execute(statement, values),
+            (Some(Way::Prepared(statement)), _) => connection.execute_then(statement, values, || tally.fetch()),
             (Some(Way::Text), Some(statement)) => {
                 statement.write(values, &mut self.text);
                 connection.query(&self.text)
