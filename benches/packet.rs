@@ -12,13 +12,8 @@ fn packets(criterion: &mut Criterion) {
     for (name, values) in [("point select", &row[..1]), ("range", &row[..2]), ("insert", &row[..])] {
         let mut statement = LoadStatement::new(1, values.len() as u16);
         statement.announced(values);
-        let mut payload = Vec::new();
         criterion.bench_function(&format!("packet/{name}"), |bencher| {
-            bencher.iter(|| {
-                payload.clear();
-                statement.write(black_box(values), &mut payload);
-                black_box(&payload);
-            });
+            bencher.iter(|| black_box(statement.packet(black_box(values)).0.len()));
         });
     }
 }

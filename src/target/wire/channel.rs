@@ -8,14 +8,14 @@ use super::crowd::Member;
 use super::stream::Stream;
 
 /// Bytes before each packet: its length in three, and its number in one.
-const HEADER: usize = 4;
+pub(super) const HEADER: usize = 4;
 /// The longest payload of one packet. One as long as this is continued by the next packet.
 const LONGEST: usize = 0xff_ffff;
 /// Bytes read at once at most. A hundred rows of sysbench's tables fit. Longer packets are skimmed: only their
 /// beginning is looked at.
 const READ_BUFFER: usize = 16 << 10;
 /// Larger buffers than this are given back after they were sent.
-const WRITE_BUFFER: usize = 1 << 20;
+pub(super) const WRITE_BUFFER: usize = 1 << 20;
 /// First byte of a packet that carries an error.
 pub(super) const ERROR: u8 = 0xff;
 
@@ -102,6 +102,7 @@ impl Channel {
     }
 
     fn begin(&mut self) -> io::Result<()> {
+        self.stream.watched().begin();
         if self.unread > 0 || self.continued {
             self.discard()?;
         }
@@ -111,48 +112,43 @@ impl Channel {
             return Err(not_understood("more came than was asked for"));
         }
         self.number = 0;
-        self.stream.watched().begin();
         Ok(())
+    }
+
+    /// Begins an exchange and sends a packet, which has the place of its header before it.
+    #[inline]
+    pub(super) fn command_packet(&mut self, packet: &mut [u8]) -> io::Result<()> {
+        self.begin()?;
+        let sent = self.write_packet(packet);
+        self.explain(sent)
     }
 
     /// Sends a packet within an exchange.
     pub(super) fn send(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
-        self.write.clear();
-        self.write.extend_from_slice(&[0; HEADER]);
-        write(&mut self.write);
-        let sent = self.send_buffer();
-        if self.write.capacity() > WRITE_BUFFER {
-            self.write = Vec::new();
+        let mut buffer = std::mem::take(&mut self.write);
+        buffer.clear();
+        buffer.extend_from_slice(&[0; HEADER]);
+        write(&mut buffer);
+        let sent = self.write_packet(&mut buffer);
+        if buffer.capacity() <= WRITE_BUFFER {
+            self.write = buffer;
         }
-        match sent.map_err(|error| self.failure(error)).map_err(|error| (error.kind(), error)) {
-            // Who ends a connection may have said why before.
-            Err((io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset, error)) => {
-                self.fill().map_err(|_| error)
-            }
-            Err((_, error)) => Err(error),
-            Ok(()) => Ok(()),
-        }
+        self.explain(sent)
     }
 
-    /// What an error of the stream means: that it was late, if it was shut down for that.
-    #[cold]
-    fn failure(&self, error: io::Error) -> io::Error {
-        if self.stream.watched().is_late() { io::ErrorKind::TimedOut.into() } else { error }
-    }
-
-    fn send_buffer(&mut self) -> io::Result<()> {
-        let length = self.write.len() - HEADER;
-        if length >= LONGEST {
-            return self.send_parts();
+    #[inline]
+    fn write_packet(&mut self, packet: &mut [u8]) -> io::Result<()> {
+        let Some((place, payload)) = packet.split_first_chunk_mut::<HEADER>() else { return Ok(()) };
+        if payload.len() >= LONGEST {
+            return self.write_parts(payload);
         }
-        self.write[..HEADER].copy_from_slice(&header(length, self.number));
+        *place = header(payload.len(), self.number);
         self.number = self.number.wrapping_add(1);
-        write_all(&mut self.stream, &self.write)
+        write_all(&mut self.stream, packet)
     }
 
-    /// Sends a payload that needs several packets; the last of them is shorter than the longest, perhaps empty.
-    fn send_parts(&mut self) -> io::Result<()> {
-        let mut rest = &self.write[HEADER..];
+    /// Writes a payload that needs several packets; the last of them is shorter than the longest, perhaps empty.
+    fn write_parts(&mut self, mut rest: &[u8]) -> io::Result<()> {
         loop {
             let (part, after) = rest.split_at(rest.len().min(LONGEST));
             write_all(&mut self.stream, &header(part.len(), self.number))?;
@@ -163,6 +159,22 @@ impl Channel {
             }
             rest = after;
         }
+    }
+
+    /// Finds out why nothing could be sent: who ends a connection may have said so before.
+    #[inline]
+    fn explain(&mut self, sent: io::Result<()>) -> io::Result<()> {
+        let Err(error) = sent.map_err(|error| self.failure(error)) else { return Ok(()) };
+        match error.kind() {
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => self.fill().map_err(|_| error),
+            _ => Err(error),
+        }
+    }
+
+    /// What an error of the stream means: that it was late, if it was shut down for that.
+    #[cold]
+    fn failure(&self, error: io::Error) -> io::Error {
+        if self.stream.watched().is_late() { io::ErrorKind::TimedOut.into() } else { error }
     }
 
     /// Waits until there is a packet to read.

@@ -53,7 +53,8 @@ impl LoadConnection {
     pub fn connect(access: &Access) -> Result<LoadConnection, SqlError> {
         let (channel, greeted) = open(access)?;
         let Greeted { id, ends } = greeted;
-        let mut connection = LoadConnection { channel: Some(channel), ends, access: Box::new(access.clone()), id };
+        let mut connection =
+            LoadConnection { channel: Some(channel), ends, access: Box::new(access.clone()), id };
         session_rules::apply(access, &mut |sql| connection.query(sql))?;
         Ok(connection)
     }
@@ -106,8 +107,8 @@ impl LoadConnection {
             ));
         }
         self.call(|channel, ends| {
-            let mut announced = false;
-            channel.command(|payload| announced = statement.write(values, payload))?;
+            let (packet, announced) = statement.packet(values);
+            channel.command_packet(packet)?;
             channel.await_answer()?;
             fetch();
             let answer = read_answer(channel, ends)?;
@@ -115,6 +116,7 @@ impl LoadConnection {
             if announced {
                 statement.announced(values);
             }
+            statement.shrink();
             Ok(answer)
         })
     }

@@ -1,5 +1,6 @@
 //! Prepared statements, and the packets that execute them.
 
+use super::channel::{HEADER, WRITE_BUFFER};
 use crate::target::client::Bind;
 
 const EXECUTE: u8 = 0x17;
@@ -11,20 +12,23 @@ const VAR_STRING: u8 = 0xfd;
 #[derive(Debug)]
 pub struct LoadStatement {
     parameters: u16,
-    /// Everything of its packet before the types of the values: the command, the statement's number, no cursor, one
-    /// iteration, and the bits that say that no value is NULL. Then the types the server knows, for it keeps those that
-    /// were sent last; none before the first execution. In one piece, which is one line of the cache.
-    head: Box<[u8]>,
+    /// Whether the server knows the types of values: it keeps those that were sent last.
+    is_announced: bool,
+    /// These types, one byte each, and after them the packet that executes it, with the values of the last time: in one
+    /// piece, because most of it is used again and lies in few lines of the cache.
+    bytes: Vec<u8>,
 }
 
 impl LoadStatement {
     /// The statement to which the server gave this number, and which takes so many values.
     pub fn new(id: u32, parameters: u16) -> LoadStatement {
-        let mut head = vec![EXECUTE];
-        head.extend(id.to_le_bytes());
-        head.extend([0, 1, 0, 0, 0]);
-        head.resize(prefix(parameters), 0);
-        LoadStatement { parameters, head: head.into_boxed_slice() }
+        let mut bytes = vec![0; usize::from(parameters) + HEADER];
+        bytes.push(EXECUTE);
+        bytes.extend(id.to_le_bytes());
+        // No cursor, one iteration, and the bits that say that no value is NULL.
+        bytes.extend([0, 1, 0, 0, 0]);
+        bytes.resize(fixed(parameters), 0);
+        LoadStatement { parameters, is_announced: false, bytes }
     }
 
     /// How many values it takes.
@@ -32,47 +36,52 @@ impl LoadStatement {
         usize::from(self.parameters)
     }
 
-    /// Appends the payload that executes it with these values, as many as it takes. Types are announced when the
-    /// server does not know them yet; whether they were.
+    /// The packet that executes it with these values, as many as it takes, and whether it announces their types, as it
+    /// does when the server does not know them yet. Its header is left to who sends it.
     #[inline]
-    pub fn write(&self, values: &[Bind<'_>], payload: &mut Vec<u8>) -> bool {
-        let (prefix, known) = self.parts();
-        payload.extend_from_slice(prefix);
-        let announces = !are_of(values, known);
+    pub fn packet(&mut self, values: &[Bind<'_>]) -> (&mut [u8], bool) {
+        let types = self.parameters();
+        let announces = !(self.is_announced && are_of(values, self.bytes.get(..types).unwrap_or_default()));
+        let bytes = &mut self.bytes;
+        bytes.truncate(fixed(self.parameters));
         if !values.is_empty() {
-            payload.push(u8::from(announces));
+            bytes.push(u8::from(announces));
         }
         if announces {
-            values.iter().for_each(|value| payload.extend_from_slice(&[type_of(value), 0]));
+            values.iter().for_each(|value| bytes.extend_from_slice(&[type_of(value), 0]));
         }
         for value in values {
             match value {
-                Bind::Integer(number) => payload.extend_from_slice(&number.to_le_bytes()),
-                Bind::Text(text) => write_text(text, payload),
+                Bind::Integer(number) => bytes.extend_from_slice(&number.to_le_bytes()),
+                Bind::Text(text) => write_text(text, bytes),
             }
         }
-        announces
+        (bytes.get_mut(types..).unwrap_or_default(), announces)
     }
 
     /// Remembers the types that were announced with values it was executed well with: those of a refused one may not
     /// have got through.
     #[cold]
     pub fn announced(&mut self, values: &[Bind<'_>]) {
-        let (prefix, _) = self.parts();
-        self.head = prefix.iter().copied().chain(values.iter().map(type_of)).collect();
+        self.bytes.iter_mut().zip(values).for_each(|(known, value)| *known = type_of(value));
+        self.is_announced = true;
     }
 
-    /// What its packets begin with, and the types the server knows.
+    /// Gives back the memory of large values.
     #[inline]
-    fn parts(&self) -> (&[u8], &[u8]) {
-        self.head.split_at_checked(prefix(self.parameters)).unwrap_or_default()
+    pub(super) fn shrink(&mut self) {
+        if self.bytes.capacity() > WRITE_BUFFER {
+            self.bytes.truncate(fixed(self.parameters));
+            self.bytes.shrink_to_fit();
+        }
     }
 }
 
-/// Bytes of a packet before the types of so many values.
+/// Bytes that are the same each time: types, the header's place, and the packet before the values.
 #[inline]
-fn prefix(parameters: u16) -> usize {
-    10 + usize::from(parameters).div_ceil(8)
+fn fixed(parameters: u16) -> usize {
+    let parameters = usize::from(parameters);
+    parameters + HEADER + 10 + parameters.div_ceil(8)
 }
 
 /// Whether the values are of these types.
@@ -107,10 +116,9 @@ fn write_text(text: &str, payload: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn written(statement: &LoadStatement, values: &[Bind<'_>]) -> Vec<u8> {
-        let mut payload = Vec::new();
-        statement.write(values, &mut payload);
-        payload
+    fn written(statement: &mut LoadStatement, values: &[Bind<'_>]) -> Vec<u8> {
+        let (packet, _) = statement.packet(values);
+        packet[HEADER..].to_vec()
     }
 
     #[test]
@@ -120,24 +128,36 @@ mod tests {
         let head = [0x17, 7, 0, 0, 0, 0, 1, 0, 0, 0, 0];
         let data = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, b'a', b'b'];
         let announced = [&head[..], &[1, 0x08, 0, 0xfd, 0], &data].concat();
-        assert_eq!(written(&statement, &values), announced);
-        assert_eq!(written(&statement, &values), announced);
+        assert_eq!(written(&mut statement, &values), announced);
+        assert_eq!(written(&mut statement, &values), announced);
         statement.announced(&values);
-        assert_eq!(written(&statement, &values), [&head[..], &[0], &data].concat());
+        assert_eq!(written(&mut statement, &values), [&head[..], &[0], &data].concat());
         let other = [Bind::Text("ab"), Bind::Integer(-2)];
-        assert_eq!(written(&statement, &other)[11..16], [1, 0xfd, 0, 0x08, 0]);
+        assert_eq!(written(&mut statement, &other)[11..16], [1, 0xfd, 0, 0x08, 0]);
     }
 
     #[test]
     fn a_statement_without_values_is_its_head() {
-        assert_eq!(written(&LoadStatement::new(0x0102, 0), &[]), [0x17, 2, 1, 0, 0, 0, 1, 0, 0, 0]);
+        assert_eq!(written(&mut LoadStatement::new(0x0102, 0), &[]), [0x17, 2, 1, 0, 0, 0, 1, 0, 0, 0]);
     }
 
     #[test]
     fn there_is_a_bit_for_each_value() {
         for (parameters, bytes) in [(1, 1), (8, 1), (9, 2)] {
-            assert_eq!(LoadStatement::new(1, parameters).head.len(), 10 + bytes);
+            let values = vec![Bind::Integer(0); parameters];
+            let packet = written(&mut LoadStatement::new(1, parameters as u16), &values);
+            assert_eq!(packet.len(), 10 + bytes + 1 + 2 * parameters + 8 * parameters);
         }
+    }
+
+    #[test]
+    fn the_memory_of_a_large_value_is_given_back() {
+        let mut statement = LoadStatement::new(7, 1);
+        let small = written(&mut statement, &[Bind::Text("a")]);
+        statement.packet(&[Bind::Text(&"x".repeat(2 * WRITE_BUFFER))]);
+        statement.shrink();
+        assert!(statement.bytes.capacity() < 100);
+        assert_eq!(written(&mut statement, &[Bind::Text("a")]), small);
     }
 
     #[test]

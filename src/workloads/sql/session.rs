@@ -96,7 +96,9 @@ impl<'a> Session<'a> {
         }
         let connection = connection(&mut self.connection)?;
         match (self.ways.get_mut(number), self.book.find(request)) {
-            (Some(Way::Prepared(statement)), _) => connection.execute_then(statement, values, || tally.fetch()),
+            (Some(Way::Prepared(statement)), _) => {
+                connection.execute_then(statement, values, || tally.fetch())
+            }
             (Some(Way::Text), Some(statement)) => {
                 statement.write(values, &mut self.text);
                 connection.query(&self.text)
