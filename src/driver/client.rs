@@ -200,7 +200,7 @@ impl<'a> Numbers<'a> {
     fn new<W: Worker>(worker: &W, part: &'a Part) -> Numbers<'a> {
         let at_once = if part.needs_order() { 1 } else { NUMBERS_AT_ONCE };
         let left = if worker.is_numbered() || part.needs_order() { 0 } else { u64::MAX };
-        Numbers { taken: &part.taken, at_once, next: 0, left }
+        Numbers { taken: &part.taken.0, at_once, next: 0, left }
     }
 
     #[inline]

@@ -7,6 +7,7 @@
 mod buckets;
 mod client;
 mod clock;
+mod codes;
 mod part;
 mod pin;
 mod process;

@@ -17,6 +17,11 @@ use super::{Pace, Plan};
 /// Number of the first operation of a warm-up: those of the measured part are the same with and without one.
 const WARM_UP_OPERATIONS: u64 = 1 << 62;
 
+/// What all clients write, apart from the lines of the cache that they only read.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(super) struct Apart<T>(pub(super) T);
+
 /// One part of a load.
 pub(super) struct Part {
     /// Whether it is only shown and never counted.
@@ -33,7 +38,7 @@ pub(super) struct Part {
     pub(super) operations_each: u64,
     /// How many operations clients have taken; where their order is not [needed](Part::needs_order), some of them
     /// ahead.
-    pub(super) taken: AtomicU64,
+    pub(super) taken: Apart<AtomicU64>,
     /// Intended starts; `None` in closed loop.
     pub(super) schedule: Option<Schedule>,
     /// How response times are kept.
@@ -82,7 +87,7 @@ impl Part {
             first_operation: 0,
             operations: u64::MAX,
             operations_each: u64::MAX,
-            taken: AtomicU64::new(0),
+            taken: Apart::default(),
             schedule: Schedule::new(plan.pace, plan.seed, 0),
             layout,
             counts: (0..plan.clients).map(|_| Arc::new(counts())).collect(),

@@ -54,7 +54,7 @@ impl Reading {
             reading.bytes_read += counts.bytes_read.get();
             reading.bytes_written += counts.bytes_written.get();
             reading.fsyncs += counts.fsyncs.get();
-            counts.codes().for_each(|(code, count)| *reading.codes.entry(code).or_default() += count);
+            counts.codes.iter().for_each(|(code, count)| *reading.codes.entry(code).or_default() += count);
             counts.response.add_to(&mut response);
         }
         reading.response = response.counts;

@@ -98,7 +98,7 @@ impl<'a> Watched<'a> {
     /// the load in it. Never sent are those that nobody took, and those that a client took and ended with.
     fn unsent_ages(&self, due: u64, never_sent: u64) -> Option<(f64, f64)> {
         let mut schedule = self.part.schedule.clone().filter(|_| never_sent > 0)?;
-        let (end, taken) = (self.last.at.min(self.to), self.part.taken.load(Ordering::Relaxed));
+        let (end, taken) = (self.last.at.min(self.to), self.part.taken.0.load(Ordering::Relaxed));
         let ended_with = self.part.counts.iter().filter_map(|counts| counts.unsent());
         let not_taken = [taken, due.saturating_sub(1)].into_iter().filter(|_| taken < due);
         let not_taken = not_taken.map(|arrival| self.from.saturating_add(schedule.at(arrival)));

@@ -5,15 +5,13 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::record::Statements;
 
 use super::buckets::{Buckets, Layout};
+use super::codes::Codes;
 use super::{ErrorCode, Kinds, clock};
-
-/// Codes told apart in one client; further ones count as [`ErrorCode::Other`].
-const CODES: usize = 32;
 
 /// What a client counts of its operations.
 #[derive(Debug, Default)]
@@ -50,7 +48,7 @@ pub(super) struct Counts {
     pub(super) bytes_read: Count,
     pub(super) bytes_written: Count,
     pub(super) fsyncs: Count,
-    codes: [CodeCount; CODES],
+    pub(super) codes: Codes,
     /// Times until operations failed for good.
     pub(super) error: Buckets,
     /// CPU time of the client's thread, and the time it took, in nanoseconds; told at its end.
@@ -80,13 +78,6 @@ pub(super) struct OpenLoop {
 /// A number with one writer.
 #[derive(Debug, Default)]
 pub(super) struct Count(AtomicU64);
-
-#[derive(Debug, Default)]
-struct CodeCount {
-    /// The code as a number; 0 where there is none yet.
-    code: AtomicU32,
-    count: Count,
-}
 
 /// When an operation should have started, when its client was free for it, when it started, and when it ended.
 #[derive(Debug, Clone, Copy)]
@@ -185,7 +176,7 @@ impl Tally {
     /// Counts an attempt that failed and is tried again inside the operation.
     pub fn retry(&mut self, code: ErrorCode) {
         self.counts.retried.add_one();
-        self.counts.count_code(code);
+        self.counts.codes.count(code);
     }
 
     /// The statements counted so far.
@@ -227,7 +218,7 @@ impl Tally {
     pub(super) fn failed(&mut self, code: ErrorCode, timing: Timing) {
         self.counts.error.record(timing.response());
         self.counts.failed.add_one();
-        self.counts.count_code(code);
+        self.counts.codes.count(code);
     }
 
     /// The client ends with an arrival that it took and did not send.
@@ -283,84 +274,12 @@ impl Counts {
     pub(super) fn statements(&self) -> Statements {
         Statements { read: self.read.get(), write: self.write.get(), other: self.other.get() }
     }
-
-    /// The codes met, with how often.
-    pub(super) fn codes(&self) -> impl Iterator<Item = (ErrorCode, u64)> + '_ {
-        self.codes.iter().filter_map(|slot| {
-            let code = code_of(slot.code.load(Ordering::Relaxed))?;
-            Some((code, slot.count.get()))
-        })
-    }
-
-    fn count_code(&self, code: ErrorCode) {
-        let number = number_of(code);
-        let (last, others) = match self.codes.split_last() {
-            Some(split) => split,
-            None => return,
-        };
-        let slot = others
-            .iter()
-            .find(|slot| matches!(slot.code.load(Ordering::Relaxed), n if n == number || n == 0));
-        let (slot, number) = slot.map_or((last, number_of(ErrorCode::Other)), |slot| (slot, number));
-        slot.code.store(number, Ordering::Relaxed);
-        slot.count.add_one();
-    }
-}
-
-/// Special codes are numbered beyond all server errors; 0 stays free.
-const BEYOND_SERVER: u32 = u16::MAX as u32 + 2;
-
-fn number_of(code: ErrorCode) -> u32 {
-    match code {
-        ErrorCode::Server(number) => u32::from(number) + 1,
-        ErrorCode::Connection => BEYOND_SERVER,
-        ErrorCode::Timeout => BEYOND_SERVER + 1,
-        ErrorCode::Other => BEYOND_SERVER + 2,
-    }
-}
-
-fn code_of(number: u32) -> Option<ErrorCode> {
-    const CONNECTION: u32 = BEYOND_SERVER;
-    const TIMEOUT: u32 = BEYOND_SERVER + 1;
-    match number {
-        0 => None,
-        CONNECTION => Some(ErrorCode::Connection),
-        TIMEOUT => Some(ErrorCode::Timeout),
-        server => Some(u16::try_from(server - 1).map_or(ErrorCode::Other, ErrorCode::Server)),
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::super::buckets::Sum;
     use super::*;
-
-    const NO_TIME: Timing = Timing { intended: None, free: 0, sent: 0, end: 0 };
-
-    #[test]
-    fn codes_are_counted_apart_and_no_attempt_is_lost_when_there_are_too_many() {
-        let mut tally = Tally::default();
-        for code in
-            [ErrorCode::Server(0), ErrorCode::Server(u16::MAX), ErrorCode::Connection, ErrorCode::Timeout]
-        {
-            tally.failed(code, NO_TIME);
-            tally.retry(code);
-        }
-        tally.failed(ErrorCode::Other, NO_TIME);
-        for number in 1..=100 {
-            tally.retry(ErrorCode::Server(number));
-        }
-        let mut codes: BTreeMap<ErrorCode, u64> = BTreeMap::new();
-        tally.counts.codes().for_each(|(code, count)| *codes.entry(code).or_default() += count);
-        assert_eq!(codes[&ErrorCode::Server(0)], 2);
-        assert_eq!(codes[&ErrorCode::Server(u16::MAX)], 2);
-        assert_eq!((codes[&ErrorCode::Connection], codes[&ErrorCode::Timeout]), (2, 2));
-        assert_eq!(codes[&ErrorCode::Server(1)], 1);
-        assert_eq!(codes.values().sum::<u64>(), 109);
-        assert_eq!((tally.counts.failed.get(), tally.retried()), (5, 104));
-    }
 
     #[test]
     fn bytes_and_syncs_are_counted_apart() {

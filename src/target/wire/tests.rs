@@ -188,3 +188,44 @@ fn a_peer_that_trickles_does_not_stretch_the_limit() {
     drop(channel);
     trickle.join().unwrap();
 }
+
+#[test]
+fn a_connection_may_rest_longer_than_its_limit() {
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let limit = Duration::from_millis(20);
+    let mut channel = Channel::new(Stream::Plain(Socket::from(near)), limit, Instant::now()).unwrap();
+    for _ in 0..2 {
+        channel.command(|payload| payload.push(QUERY)).unwrap();
+        far.write_all(&packets(1, &[vec![0, 0, 0, 0, 0, 0, 0]])).unwrap();
+        assert_eq!(read_answer(&mut channel, Ends::LikeOk).unwrap(), Answer::Nothing);
+        channel.end();
+        // Nothing is waited for: this is the rest, longer than the first look at a new connection can take.
+        thread::sleep(Duration::from_millis(250));
+    }
+}
+
+#[test]
+fn a_peer_that_reads_nothing_does_not_stretch_the_limit_either() {
+    let (near, _far) = UnixStream::pair().unwrap();
+    let limit = Duration::from_millis(50);
+    let mut channel = Channel::new(Stream::Plain(Socket::from(near)), limit, Instant::now()).unwrap();
+    let begun = Instant::now();
+    let error = channel.command(|payload| payload.resize(10 << 20, 7)).unwrap_err();
+    assert!(timed_out(&error.into()));
+    assert!(begun.elapsed() >= limit);
+}
+
+#[test]
+fn without_a_limit_an_answer_is_waited_for() {
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let mut channel =
+        Channel::new(Stream::Plain(Socket::from(near)), Duration::ZERO, Instant::now()).unwrap();
+    let late = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(250));
+        far.write_all(&packets(1, &[vec![0, 0, 0, 0, 0, 0, 0]])).unwrap();
+        far
+    });
+    channel.command(|payload| payload.push(QUERY)).unwrap();
+    assert_eq!(read_answer(&mut channel, Ends::LikeOk).unwrap(), Answer::Nothing);
+    late.join().unwrap();
+}
