@@ -178,6 +178,20 @@ fn operations_are_numbered_once_each_and_their_limit_is_exact() {
 }
 
 #[test]
+fn a_load_that_ends_by_time_does_no_number_twice_and_leaves_few_out() {
+    const CLIENTS: u32 = 3;
+    let numbers = Mutex::new(BTreeSet::new());
+    let result = run(&Plan { time: Span::from_millis(100), ..plan(CLIENTS) }, |operation, _| {
+        assert!(numbers.lock().unwrap().insert(operation));
+        Ok(())
+    });
+    let (done, numbers) = (result.unwrap().operations, numbers.into_inner().unwrap());
+    assert_eq!(numbers.len() as u64, done);
+    let left_out = numbers.last().unwrap() + 1 - done;
+    assert!(left_out < 16 * u64::from(CLIENTS), "{left_out}");
+}
+
+#[test]
 fn time_ends_a_load_between_operations_never_inside_one() {
     let result = run(&Plan { time: Span::from_millis(200), ..plan(2) }, |_, _| {
         thread::sleep(Duration::from_millis(300));

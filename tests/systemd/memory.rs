@@ -58,10 +58,11 @@ fn the_load_goes_first_then_the_daemon_and_never_a_database_that_holds_most() {
     );
     assert_eq!(machine.property("benchd", "MainPID"), daemon, "the daemon went with its load");
 
-    // What cannot be ended takes the rest, until the one or the other has given back what it had.
+    // What cannot be ended takes the rest, until the one or the other has given back what it had: slowly, because who is
+    // ended needs a CPU to give it back, and until then the next one's turn would come.
     let greedy = format!(
         "holds() {{ read -r pages rest </proc/$1/statm && [ \"$pages\" != 0 ]; }}; while holds {daemon} && holds {server}; do \
-         head -c 1M /dev/zero; done | tail"
+         head -c 1M /dev/zero; sleep 0.02; done | tail"
     );
     machine.must(&[
         "systemd-run",
