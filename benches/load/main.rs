@@ -3,8 +3,9 @@
 //!
 //! usage: load WAY ADDRESS SCHEMA CONNECTIONS SECONDS TABLE_SIZE
 //!
-//! ADDRESS is a port of this host, or the path of a socket. Ways: `bare` (the reference: no client at all), `connection` (`LoadConnection` alone), `benchd` (the workload
-//! `oltp_point_select` in its driver) and `client` (mysql_async, a runtime for each connection).
+//! ADDRESS is a port of this host, or the path of a socket. Ways: `bare` (the reference: no client at all), `counted` (the
+//! same with a seeded id and a recorded time for each query), `connection` (`LoadConnection` alone), `benchd` (the
+//! workload `oltp_point_select` in its driver) and `client` (mysql_async, a runtime for each connection).
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -20,7 +21,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use benchd::driver::Stop;
+use benchd::driver::random::{Distribution, Random};
+use benchd::driver::{Buckets, Layout, Stop};
+use benchd::record::new_histogram;
 use benchd::target::{Access, Bind, Client, LoadConnection, Way};
 use benchd::workloads::find;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -143,6 +146,18 @@ fn main() {
         "bare" => threads(way, &load, || {
             let mut connection = bare::Bare::connect(&load.address, &load.schema, SELECT);
             move |id| connection.select(id)
+        }),
+        "counted" => threads(way, &load, || {
+            let mut connection = bare::Bare::connect(&load.address, &load.schema, SELECT);
+            let ids = Distribution::Uniform.over(1, load.rows);
+            let times = Buckets::new(Layout::fine(&new_histogram().unwrap()));
+            let begun = Instant::now();
+            move |number| {
+                let id = ids.pick(&mut Random::for_operation(1, number as u64));
+                let sent = begun.elapsed();
+                connection.select(id as i64);
+                times.record((begun.elapsed() - sent).as_nanos() as u64);
+            }
         }),
         "connection" => threads(way, &load, || {
             let mut connection = LoadConnection::connect(&access(&load)).unwrap();
