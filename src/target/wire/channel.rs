@@ -55,10 +55,10 @@ pub(super) struct Channel {
 impl Channel {
     /// A channel over a stream, with an exchange of the given limit under way since that instant.
     pub(super) fn new(stream: Stream, limit: Duration, begun: Instant) -> io::Result<Channel> {
-        let watched = stream.watched();
-        watched.set_limit(limit);
-        watched.begun(begun);
-        watched.watch()?;
+        let limited = stream.limited();
+        limited.set_limit(limit);
+        limited.begin_at(begun);
+        limited.watch()?;
         Ok(Channel {
             stream,
             read: vec![0; READ_BUFFER].into_boxed_slice(),
@@ -86,13 +86,13 @@ impl Channel {
 
     /// Changes the limit.
     pub(super) fn set_limit(&mut self, limit: Duration) {
-        self.stream.watched().set_limit(limit);
+        self.stream.limited().set_limit(limit);
     }
 
     /// The exchange is over: the connection may rest as long as it likes.
     #[inline]
     pub(super) fn end(&self) {
-        self.stream.watched().end();
+        self.stream.limited().end();
     }
 
     /// Begins an exchange and sends a command, which `write` appends to the buffer it is given.
@@ -102,7 +102,7 @@ impl Channel {
     }
 
     fn begin(&mut self) -> io::Result<()> {
-        self.stream.watched().begin();
+        self.stream.limited().begin();
         if self.unread > 0 || self.continued {
             self.discard()?;
         }
@@ -174,7 +174,7 @@ impl Channel {
     /// What an error of the stream means: that it was late, if it was shut down for that.
     #[cold]
     fn failure(&self, error: io::Error) -> io::Error {
-        if self.stream.watched().is_late() { io::ErrorKind::TimedOut.into() } else { error }
+        if self.stream.limited().is_late() { io::ErrorKind::TimedOut.into() } else { error }
     }
 
     /// Waits until there is a packet to read.

@@ -18,13 +18,13 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, ClientConnection, StreamOwned};
 
-use super::watch::Watched;
+use super::watch::LimitedSocket;
 use crate::target::Access;
 
 /// A connected socket.
 #[derive(Debug)]
 pub(super) struct Socket {
-    watched: Arc<Watched>,
+    limited: Arc<LimitedSocket>,
     is_unix: bool,
 }
 
@@ -75,7 +75,7 @@ impl Stream {
     pub(super) fn wait(&self) -> io::Result<()> {
         match self {
             Stream::Plain(socket) if socket.is_unix => {
-                poll(&mut [PollFd::new(&*socket.watched, PollFlags::IN)], None)?;
+                poll(&mut [PollFd::new(&*socket.limited, PollFlags::IN)], None)?;
                 Ok(())
             }
             _ => Ok(()),
@@ -84,13 +84,13 @@ impl Stream {
 
     /// Ends both directions.
     pub(super) fn shut_down(&self) -> io::Result<()> {
-        Ok(shutdown(&**self.watched(), Shutdown::Both)?)
+        Ok(shutdown(&**self.limited(), Shutdown::Both)?)
     }
 
     /// The socket's limits.
     #[inline]
-    pub(super) fn watched(&self) -> &Arc<Watched> {
-        &self.socket().watched
+    pub(super) fn limited(&self) -> &Arc<LimitedSocket> {
+        &self.socket().limited
     }
 
     #[inline]
@@ -104,13 +104,13 @@ impl Stream {
 
 impl From<UnixStream> for Socket {
     fn from(socket: UnixStream) -> Socket {
-        Socket { watched: Watched::new(socket.into()), is_unix: true }
+        Socket { limited: LimitedSocket::new(socket.into()), is_unix: true }
     }
 }
 
 impl From<TcpStream> for Socket {
     fn from(socket: TcpStream) -> Socket {
-        Socket { watched: Watched::new(socket.into()), is_unix: false }
+        Socket { limited: LimitedSocket::new(socket.into()), is_unix: false }
     }
 }
 
@@ -119,7 +119,7 @@ impl From<TcpStream> for Socket {
 impl Read for Socket {
     #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let (read, _) = recv(&*self.watched, buffer, RecvFlags::empty())?;
+        let (read, _) = recv(&*self.limited, buffer, RecvFlags::empty())?;
         Ok(read)
     }
 }
@@ -127,7 +127,7 @@ impl Read for Socket {
 impl Write for Socket {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(send(&*self.watched, bytes, SendFlags::NOSIGNAL)?)
+        Ok(send(&*self.limited, bytes, SendFlags::NOSIGNAL)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! Limits of exchanges, kept by one thread for all connections of the process.
 //!
-//! The kernel would keep a limit by a timer for every wait, which costs a tenth of a short statement's CPU time. Here a
+//! The kernel would keep a limit by a timer for every wait, which costs up to a fourteenth of a short statement's CPU time. Here a
 //! connection notes when an exchange begins and that it is over, and the thread looks at all of them some times within
 //! the shortest limit. A late one is shut down, which ends whatever it waits for.
 
@@ -24,7 +24,7 @@ const LONGEST: Duration = Duration::from_millis(100);
 
 /// A socket, and the exchange that is under way on it. Times are nanoseconds, and 0 is none.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct LimitedSocket {
     socket: OwnedFd,
     /// When the exchange began, by the coarse clock, which costs a fifth of the precise one.
     begun: AtomicU64,
@@ -37,19 +37,19 @@ pub(super) struct Watched {
 static WATCH: Mutex<Watch> = Mutex::new(Watch { connections: Vec::new(), is_running: false });
 
 struct Watch {
-    connections: Vec<Weak<Watched>>,
+    connections: Vec<Weak<LimitedSocket>>,
     is_running: bool,
 }
 
-impl Watched {
-    pub(super) fn new(socket: OwnedFd) -> Arc<Watched> {
+impl LimitedSocket {
+    pub(super) fn new(socket: OwnedFd) -> Arc<LimitedSocket> {
         let (begun, limit) = Default::default();
-        Arc::new(Watched { socket, begun, limit, late: AtomicBool::new(false) })
+        Arc::new(LimitedSocket { socket, begun, limit, late: AtomicBool::new(false) })
     }
 
     /// Has the socket watched from now on; without that no limit is kept.
-    pub(super) fn watch(self: &Arc<Watched>) -> io::Result<()> {
-        let mut watch = watched();
+    pub(super) fn watch(self: &Arc<LimitedSocket>) -> io::Result<()> {
+        let mut watch = list();
         if !watch.is_running {
             thread::Builder::new().name("limits".to_owned()).spawn(look_after)?;
             watch.is_running = true;
@@ -70,8 +70,8 @@ impl Watched {
     }
 
     /// An exchange is under way since that instant.
-    pub(super) fn begun(&self, begun: Instant) {
-        let begun = coarse_time().saturating_sub(begun.elapsed());
+    pub(super) fn begin_at(&self, instant: Instant) {
+        let begun = coarse_time().saturating_sub(instant.elapsed());
         self.begun.store(nanoseconds(begun), Ordering::Relaxed);
     }
 
@@ -98,7 +98,7 @@ impl Watched {
     }
 }
 
-impl AsFd for Watched {
+impl AsFd for LimitedSocket {
     #[inline]
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
@@ -114,7 +114,7 @@ fn look_after() {
 
 /// Looks at all connections; the time until the next look, unless there are none.
 fn look_at_all() -> Option<Duration> {
-    let mut watch = watched();
+    let mut watch = list();
     let now = nanoseconds(coarse_time());
     let mut shortest = u64::MAX;
     watch.connections.retain(|connection| {
@@ -129,7 +129,7 @@ fn look_at_all() -> Option<Duration> {
 }
 
 /// A list of which nothing is half written, so a panic of its holder does no harm.
-fn watched() -> MutexGuard<'static, Watch> {
+fn list() -> MutexGuard<'static, Watch> {
     WATCH.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -82,7 +82,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Sends a statement, reads its whole answer; `tally` will count what comes of it.
+    /// Sends a statement and reads its whole answer. The memory that it will be counted in is fetched meanwhile.
     #[inline]
     pub(crate) fn send(
         &mut self,
