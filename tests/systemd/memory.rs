@@ -57,12 +57,17 @@ fn the_load_goes_first_then_the_daemon_and_never_a_database_that_holds_most() {
         "{record}"
     );
     assert_eq!(machine.property("benchd", "MainPID"), daemon, "the daemon went with its load");
+    assert_eq!(machine.property("database", "MainPID"), server, "the database went with a load");
 
-    // What cannot be ended takes the rest, until the one or the other has given back what it had: slowly, because who is
-    // ended needs a CPU to give it back, and until then the next one's turn would come.
+    // What cannot be ended takes the rest, and gives it back as soon as the kernel has ended anything, again and again
+    // until the one or the other is gone: who is ended needs a CPU to be gone, and if the rest were taken until then
+    // the next one's turn would come.
     let greedy = format!(
-        "holds() {{ read -r pages rest </proc/$1/statm && [ \"$pages\" != 0 ]; }}; while holds {daemon} && holds {server}; do \
-         head -c 1M /dev/zero; sleep 0.02; done | tail"
+        "holds() {{ read -r pages rest </proc/$1/statm && [ \"$pages\" != 0 ]; }}
+         both() {{ holds {daemon} && holds {server}; }}
+         ended() {{ while read -r name count; do [ $name != oom_kill ] || echo $count; done </proc/vmstat; }}
+         take() {{ while both && [ $(ended) = $1 ]; do head -c 256K /dev/zero; done | tail; }}
+         while both; do take $(ended); done"
     );
     machine.must(&[
         "systemd-run",
