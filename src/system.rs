@@ -5,6 +5,7 @@ mod aio;
 mod buffers;
 mod loops;
 mod mapped_file;
+mod prefetch;
 mod uring;
 
 use std::cell::UnsafeCell;
@@ -13,7 +14,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use nix::libc;
 use nix::sys::prctl::set_pdeathsig;
@@ -24,6 +25,7 @@ pub(crate) use aio::Aio;
 pub(crate) use buffers::{Aligned, Buffers};
 pub(crate) use loops::{primes_below, read_at_random, store_at_random, store_words_left};
 pub(crate) use mapped_file::MappedFile;
+pub(crate) use prefetch::prefetch;
 pub(crate) use uring::Uring;
 
 /// A read or write of a file to be queued.
@@ -71,9 +73,9 @@ fn outcome(number: i64) -> io::Result<usize> {
 
 /// Counters at 0 that take no memory until they are written: the kernel gives pages of zeros when they are touched,
 /// which writing the zeros one by one would do at once.
-pub(crate) fn zeroed_counters(length: usize) -> Box<[AtomicU64]> {
-    let zeroed = Box::<[AtomicU64]>::new_zeroed_slice(length);
-    // SAFETY: all bytes zero are a valid AtomicU64: it has the representation of a u64, and there they are 0.
+pub(crate) fn zeroed_counters(length: usize) -> Box<[AtomicU32]> {
+    let zeroed = Box::<[AtomicU32]>::new_zeroed_slice(length);
+    // SAFETY: all bytes zero are a valid AtomicU32: it has the representation of a u32, and there they are 0.
     unsafe { zeroed.assume_init() }
 }
 

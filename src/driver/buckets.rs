@@ -3,13 +3,13 @@
 //! Buckets are laid out as in HdrHistogram (Tene): powers of two, each divided evenly, so that a bucket is at most
 //! a fixed share of the times in it wide.
 //!
-//! A count lies anywhere in a quarter of a megabyte, and beside hundreds of clients it is in no cache any more when its
+//! A count lies anywhere in an eighth of a megabyte, and beside hundreds of clients it is in no cache any more when its
 //! client needs it. So times wait in one line of memory until there are enough that the processor fetches their counts
 //! side by side.
 
 use std::array;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU16, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use std::thread;
 
 use hdrhistogram::Histogram;
@@ -41,12 +41,16 @@ pub struct Buckets {
     recorded: AtomicU64,
     added: AtomicU64,
     layout: Layout,
-    counts: Box<[AtomicU64]>,
+    /// The lower halves of all counts and after them the upper ones, most of which are never looked at: less memory is
+    /// less that is in no cache.
+    counts: Box<[AtomicU32]>,
     /// A bit for each block that is in use.
     used: AtomicU64,
     overflow: Count,
     /// The buckets of the times that wait.
     waiting: [AtomicU16; BATCH as usize],
+    /// Whether an upper half is not 0.
+    has_upper: AtomicBool,
 }
 
 /// What the buckets of several clients hold together.
@@ -64,9 +68,9 @@ impl Default for Layout {
     }
 }
 
-/// Three significant digits, the buckets of the stored histograms themselves: 250 KB to 600 s.
+/// Three significant digits, the buckets of the stored histograms themselves: 125 KB to 600 s.
 const FINE_BITS: u32 = 10;
-/// Two significant digits: 33 KB to 600 s.
+/// Two significant digits: 17 KB to 600 s.
 const COARSE_BITS: u32 = 7;
 
 impl Layout {
@@ -109,7 +113,7 @@ impl Layout {
 impl Buckets {
     /// Empty buckets; nothing is allocated after this, and memory is used only where times are counted.
     pub fn new(layout: Layout) -> Buckets {
-        Buckets { layout, counts: system::zeroed_counters(layout.len()), ..Buckets::default() }
+        Buckets { layout, counts: system::zeroed_counters(2 * layout.len()), ..Buckets::default() }
     }
 
     /// Counts one time.
@@ -136,18 +140,21 @@ impl Buckets {
         for index in &self.waiting {
             let index = index.load(Ordering::Relaxed);
             used |= 1 << (index >> BLOCK_BITS);
-            if let Some(count) = self.counts.get(usize::from(index)) {
-                count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+            if let Some(count) = self.counts.get(usize::from(index))
+                && add_one_to(count)
+            {
+                self.carry(index);
             }
         }
         self.used.store(used, Ordering::Relaxed);
         self.added.store(recorded, Ordering::Release);
     }
 
-    /// How many times were recorded.
-    #[inline]
-    pub(super) fn recorded(&self) -> u64 {
-        self.recorded.load(Ordering::Relaxed)
+    /// Counts one in the upper half, as the lower one began anew.
+    #[cold]
+    fn carry(&self, index: u16) {
+        self.has_upper.store(true, Ordering::Relaxed);
+        self.counts.get(self.layout.len() + usize::from(index)).map(add_one_to);
     }
 
     /// How many times were longer than the longest told apart.
@@ -185,13 +192,36 @@ impl Buckets {
     fn copy_to(&self, copy: &mut [u64]) -> u64 {
         let used = self.used.load(Ordering::Relaxed);
         for block in blocks_of(used) {
-            let counts = self.counts.iter().skip(block.start).take(block.len());
-            copy.iter_mut().skip(block.start).zip(counts).for_each(|(copy, count)| {
-                *copy = count.load(Ordering::Relaxed);
-            });
+            in_block(copy, &self.counts, &block)
+                .for_each(|(copy, count)| *copy = u64::from(count.load(Ordering::Relaxed)));
+            if let Some((_, upper)) = self.counts.split_at_checked(self.layout.len())
+                && self.has_upper.load(Ordering::Relaxed)
+            {
+                in_block(copy, upper, &block)
+                    .for_each(|(copy, count)| *copy += u64::from(count.load(Ordering::Relaxed)) << u32::BITS);
+            }
         }
         used
     }
+}
+
+/// Adds one as the only writer; whether the count began anew.
+///
+/// The sum is read back rather than kept: so the processor adds within memory. Where the first access to a page only
+/// reads, the kernel is asked for it twice.
+#[inline]
+fn add_one_to(count: &AtomicU32) -> bool {
+    count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    count.load(Ordering::Relaxed) == 0
+}
+
+/// The places of a block in both.
+fn in_block<'a, T>(
+    into: &'a mut [u64],
+    from: &'a [T],
+    block: &Range<usize>,
+) -> impl Iterator<Item = (&'a mut u64, &'a T)> {
+    into.iter_mut().zip(from).skip(block.start).take(block.len())
 }
 
 /// The places of the counts in the blocks of these bits.
@@ -209,8 +239,7 @@ impl Sum {
     /// Takes in the blocks of the copy, and times that waited.
     fn take(&mut self, blocks: u64, waited: &[u16]) {
         for block in blocks_of(blocks) {
-            let copied = self.copy.iter().skip(block.start).take(block.len());
-            self.counts.iter_mut().skip(block.start).zip(copied).for_each(|(sum, count)| *sum += count);
+            in_block(&mut self.counts, &self.copy, &block).for_each(|(sum, count)| *sum += count);
         }
         for index in waited {
             if let Some(count) = self.counts.get_mut(usize::from(*index)) {
@@ -309,6 +338,18 @@ mod tests {
             buckets.add_to(&mut sum);
             assert_eq!((sum.counts[5], sum.counts.iter().sum::<u64>()), (number, number));
         }
+    }
+
+    #[test]
+    fn a_count_of_more_than_32_bits_is_whole() {
+        let layout = Layout::fine(&new_histogram().unwrap());
+        let buckets = Buckets::new(layout);
+        buckets.counts[7].store(u32::MAX - 2, Ordering::Relaxed);
+        (0..BATCH).for_each(|_| buckets.record(7));
+        (0..BATCH).for_each(|_| buckets.record(8));
+        let mut sum = Sum::new(layout);
+        buckets.add_to(&mut sum);
+        assert_eq!((sum.counts[7], sum.counts[8]), ((1 << 32) + 13, 16));
     }
 
     #[test]

@@ -134,7 +134,7 @@ pub(super) fn live<W: Worker>(
 ) {
     // When the reporter has gone itself, nobody is left to be told.
     let tell = |message| messages.send(message).unwrap_or_default();
-    let worker = match caught(make) {
+    let mut worker = match caught(make) {
         Ok(Ok(worker)) => worker,
         Ok(Err(error)) => return tell(Message::NotMade(error)),
         Err(panic) => return tell(Message::NotMade(anyhow::anyhow!(panic))),
@@ -142,8 +142,10 @@ pub(super) fn live<W: Worker>(
     tell(Message::Ready);
     let Some(start) = control.start() else { return };
     clock::wake_precisely();
-    let ended = caught(move || work(worker, client, parts, start, control));
+    let ended = caught(|| work(&mut worker, client, parts, start, control));
     tell(ended.unwrap_or_else(|panic| Message::Ended { at: clock::now(), why: Why::Fatal(panic) }));
+    // Only now: taking the worker apart, as its making, is no part of the load. A panic there has nothing left to spoil.
+    let _ = caught(|| drop(worker));
 }
 
 /// Runs the code; a panic in it becomes a sentence.
@@ -162,7 +164,7 @@ fn text_of(panic: &(dyn Any + Send)) -> &str {
 
 /// Does the parts of the load one after the other, in the same connection and without a gap.
 fn work<W: Worker>(
-    mut worker: W,
+    worker: &mut W,
     client: usize,
     parts: &[Part],
     start: u64,
@@ -173,9 +175,9 @@ fn work<W: Worker>(
         let Some(counts) = part.counts.get(client) else { break };
         let mut tally = Tally::over(counts);
         let (cpu, begun) = (clock::thread_cpu(), clock::now());
-        why = operate(&mut worker, part, &mut tally, start, control);
+        why = operate(worker, part, &mut tally, start, control);
         if matches!(why, Why::Over) {
-            why = settle(&mut worker, part, &mut tally);
+            why = settle(worker, part, &mut tally);
         }
         tally.spent(clock::thread_cpu().saturating_sub(cpu), clock::now().saturating_sub(begun));
         if !matches!(why, Why::Over) {

@@ -109,8 +109,7 @@ impl<'a> Watched<'a> {
 }
 
 /// What the load generator cost in the part.
-fn generator(part: &Part, cpu_before: CpuTime, operations: u64, late_p99: Option<f64>) -> Generator {
-    let cpu = CpuTime::so_far().since(cpu_before);
+fn generator(part: &Part, cpu: CpuTime, operations: u64, late_p99: Option<f64>) -> Generator {
     let share = |counts: &Counts| counts.cpu.get() as f64 / counts.wall.get().max(1) as f64;
     Generator {
         cpu_seconds: cpu.total(),
@@ -136,8 +135,9 @@ impl Reporter<'_> {
             }
             self.watch(&mut watched);
             if !part.warm_up {
+                let cpu = CpuTime::so_far().since(cpu_before);
                 self.judge(&watched.last, 0);
-                result = Some(self.result(watched, cpu_before));
+                result = Some(self.result(watched, cpu));
             }
         }
         self.conclude(result)
@@ -221,7 +221,7 @@ impl Reporter<'_> {
         });
     }
 
-    fn result(&mut self, mut watched: Watched<'_>, cpu_before: CpuTime) -> CaseResult {
+    fn result(&mut self, mut watched: Watched<'_>, cpu: CpuTime) -> CaseResult {
         let part = watched.part;
         let total = watched.last.clone();
         let measured = seconds(total.at - watched.from);
@@ -266,7 +266,7 @@ impl Reporter<'_> {
             limited: false,
             limited_by: None,
             errors: total.errors(),
-            generator: generator(part, cpu_before, total.completed, late_p99),
+            generator: generator(part, cpu, total.completed, late_p99),
             intervals: watched.intervals,
             histograms,
         }

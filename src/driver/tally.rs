@@ -3,7 +3,6 @@
 //! Every number only grows and has one writer, so a plain load and store count, no client is ever stopped or
 //! asked for anything, and an interval is the difference of two readings. The sum of the intervals is the whole.
 
-use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,6 +11,7 @@ use crate::record::Statements;
 use super::buckets::{Buckets, Layout};
 use super::codes::Codes;
 use super::{ErrorCode, Kinds, clock};
+use crate::system::prefetch;
 
 /// What a client counts of its operations.
 #[derive(Debug, Default)]
@@ -140,8 +140,7 @@ impl Tally {
     /// Begins to fetch the memory that the end of an operation counts in, while something else is done.
     #[inline]
     pub fn fetch(&self) {
-        let counts = &self.counts;
-        black_box((counts.response.recorded(), counts.sent.get()));
+        prefetch(&self.counts.response);
     }
 
     /// The instant at which something of a kind begins; 0, at no cost, where kinds are not timed.

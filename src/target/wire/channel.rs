@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::crowd::Member;
 use super::stream::Stream;
+use crate::system::prefetch;
 
 /// Bytes before each packet: its length in three, and its number in one.
 pub(super) const HEADER: usize = 4;
@@ -260,6 +261,8 @@ impl Channel {
             match waited.and_then(|()| self.stream.read(&mut self.read[self.held.end..])) {
                 Ok(0) => return Err(self.failure(io::ErrorKind::UnexpectedEof.into())),
                 Ok(bytes) => {
+                    // It was in a cache before the wait.
+                    prefetch(self);
                     self.held.end += bytes;
                     return Ok(());
                 }

@@ -109,14 +109,14 @@ impl LoadConnection {
         self.call(|channel, ends| {
             let (packet, announced) = statement.packet(values);
             channel.command_packet(packet)?;
+            // Now: after the wait the statement is in no cache any more, and is not looked at again without need.
+            statement.shrink();
             channel.await_answer()?;
             fetch();
             let answer = read_answer(channel, ends)?;
-            // The statement is in no cache any more, so it is not looked at again without need.
             if announced {
                 statement.announced(values);
             }
-            statement.shrink();
             Ok(answer)
         })
     }
