@@ -311,7 +311,8 @@ fn a_fatal_failure_ends_the_case_at_once_with_its_sentence() {
     let partial = partial.unwrap();
     assert_eq!(message, "table sbtest1 is gone");
     assert_eq!(partial.errors.by_code, [("1146".to_owned(), 1)].into());
-    assert!(partial.operations >= 490);
+    // Each client takes up to 16 numbers at once, some of which it may not have come to.
+    assert!(partial.operations >= 500 - 4 * 16, "{}", partial.operations);
 }
 
 #[test]

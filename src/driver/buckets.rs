@@ -9,7 +9,7 @@
 
 use std::array;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use std::thread;
 
 use hdrhistogram::Histogram;
@@ -27,6 +27,8 @@ pub struct Layout {
 
 /// Times that wait at most.
 const BATCH: u64 = 16;
+/// What of a count is moved to its upper part, long before the lower one ends.
+const FULL: u32 = 1 << 31;
 /// Counts lie in blocks of 2^10, of which only those in use are read. The finest layout of 64 bits has 55 of them.
 const BLOCK_BITS: u32 = 10;
 
@@ -41,16 +43,16 @@ pub struct Buckets {
     recorded: AtomicU64,
     added: AtomicU64,
     layout: Layout,
-    /// The lower halves of all counts and after them the upper ones, most of which are never looked at: less memory is
-    /// less that is in no cache.
+    /// The lower parts of all counts, below [`FULL`], and after them how often each was full, which is hardly ever looked
+    /// at: less memory is less that is in no cache.
     counts: Box<[AtomicU32]>,
     /// A bit for each block that is in use.
     used: AtomicU64,
     overflow: Count,
     /// The buckets of the times that wait.
     waiting: [AtomicU16; BATCH as usize],
-    /// Whether an upper half is not 0.
-    has_upper: AtomicBool,
+    /// Twice how often a lower part was full; odd while one is moved to the upper.
+    carries: AtomicU32,
 }
 
 /// What the buckets of several clients hold together.
@@ -141,7 +143,7 @@ impl Buckets {
             let index = index.load(Ordering::Relaxed);
             used |= 1 << (index >> BLOCK_BITS);
             if let Some(count) = self.counts.get(usize::from(index))
-                && add_one_to(count)
+                && add_one_to(count) >= FULL
             {
                 self.carry(index);
             }
@@ -150,11 +152,20 @@ impl Buckets {
         self.added.store(recorded, Ordering::Release);
     }
 
-    /// Counts one in the upper half, as the lower one began anew.
+    /// Moves a full lower part of a count to the upper one.
     #[cold]
     fn carry(&self, index: u16) {
-        self.has_upper.store(true, Ordering::Relaxed);
-        self.counts.get(self.layout.len() + usize::from(index)).map(add_one_to);
+        let index = usize::from(index);
+        let (Some(lower), Some(upper)) = (self.counts.get(index), self.counts.get(self.layout.len() + index))
+        else {
+            return;
+        };
+        let carries = self.carries.load(Ordering::Relaxed);
+        self.carries.store(carries.wrapping_add(1), Ordering::Relaxed);
+        fence(Ordering::Release);
+        lower.store(lower.load(Ordering::Relaxed) - FULL, Ordering::Relaxed);
+        add_one_to(upper);
+        self.carries.store(carries.wrapping_add(2), Ordering::Release);
     }
 
     /// How many times were longer than the longest told apart.
@@ -174,13 +185,16 @@ impl Buckets {
         loop {
             let (added, recorded) =
                 (self.added.load(Ordering::Acquire), self.recorded.load(Ordering::Acquire));
-            let blocks = self.copy_to(&mut sum.copy);
+            let carries = self.carries.load(Ordering::Acquire);
+            let blocks = self.copy_to(&mut sum.copy, carries > 0);
             let waiting: [u16; BATCH as usize] =
                 array::from_fn(|place| self.waiting[place].load(Ordering::Relaxed));
             fence(Ordering::Acquire);
+            // A count of which a part was moved meanwhile may be far off.
+            let carried = !carries.is_multiple_of(2) || self.carries.load(Ordering::Relaxed) != carries;
             // Nothing moved meanwhile, nor began to, so that the places that wait were not written over either.
             let whole = self.recorded.load(Ordering::Relaxed) - added < BATCH;
-            if whole || added > first {
+            if !carried && (whole || added > first) {
                 let waited = if whole { recorded - added } else { 0 };
                 return sum.take(blocks, &waiting[..waited as usize]);
             }
@@ -188,31 +202,32 @@ impl Buckets {
         }
     }
 
-    /// Copies the blocks in use, and says which they are.
-    fn copy_to(&self, copy: &mut [u64]) -> u64 {
+    /// Copies the blocks in use, with the upper parts where there are any, and says which they are.
+    fn copy_to(&self, copy: &mut [u64], with_upper: bool) -> u64 {
         let used = self.used.load(Ordering::Relaxed);
         for block in blocks_of(used) {
             in_block(copy, &self.counts, &block)
                 .for_each(|(copy, count)| *copy = u64::from(count.load(Ordering::Relaxed)));
             if let Some((_, upper)) = self.counts.split_at_checked(self.layout.len())
-                && self.has_upper.load(Ordering::Relaxed)
+                && with_upper
             {
-                in_block(copy, upper, &block)
-                    .for_each(|(copy, count)| *copy += u64::from(count.load(Ordering::Relaxed)) << u32::BITS);
+                in_block(copy, upper, &block).for_each(|(copy, times)| {
+                    *copy += u64::from(times.load(Ordering::Relaxed)) * u64::from(FULL);
+                });
             }
         }
         used
     }
 }
 
-/// Adds one as the only writer; whether the count began anew.
+/// Adds one as the only writer, and gives the sum.
 ///
-/// The sum is read back rather than kept: so the processor adds within memory. Where the first access to a page only
-/// reads, the kernel is asked for it twice.
+/// It is read back rather than kept: so the processor adds within memory. Where the first access to a page only reads,
+/// the kernel is asked for it twice.
 #[inline]
-fn add_one_to(count: &AtomicU32) -> bool {
+fn add_one_to(count: &AtomicU32) -> u32 {
     count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-    count.load(Ordering::Relaxed) == 0
+    count.load(Ordering::Relaxed)
 }
 
 /// The places of a block in both.
@@ -250,112 +265,4 @@ impl Sum {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use crate::record::new_histogram;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn times_are_kept_as_hdrhistogram_keeps_them(times in prop::collection::vec(any_time(), 1..100)) {
-            let mut expected = new_histogram().unwrap();
-            let layout = Layout::fine(&expected);
-            let buckets = Buckets::new(layout);
-            let longer = times.iter().filter(|time| **time > expected.high()).count() as u64;
-            for time in times {
-                buckets.record(time);
-                expected.saturating_record(time.min(expected.high()));
-            }
-            prop_assert_eq!(buckets.overflow(), longer);
-            let mut sum = Sum::new(layout);
-            buckets.add_to(&mut sum);
-            let mut filled = new_histogram().unwrap();
-            layout.fill(&mut filled, &sum.counts);
-            let counts = |histogram: &Histogram<u64>| -> Vec<(u64, u64)> {
-                histogram
-                    .iter_recorded()
-                    .map(|step| (step.value_iterated_to(), step.count_since_last_iteration()))
-                    .collect()
-            };
-            prop_assert_eq!(counts(&filled), counts(&expected));
-        }
-
-        #[test]
-        fn coarse_buckets_are_within_one_percent(time in 1_u64..600_000_000_000) {
-            let layout = Layout::coarse(&new_histogram().unwrap());
-            let lowest = layout.lowest(layout.index(time));
-            prop_assert!(lowest <= time);
-            prop_assert!(time - lowest <= time / 100);
-        }
-    }
-
-    /// Times spread over all magnitudes, beyond the longest too.
-    fn any_time() -> impl Strategy<Value = u64> {
-        (0_u32..64, any::<u64>()).prop_map(|(shift, bits)| bits >> shift)
-    }
-
-    /// Reads over and over while another thread counts.
-    #[test]
-    fn a_reading_is_whole_and_never_less_than_an_earlier_one() {
-        const TIMES: u64 = 300_000;
-        let layout = Layout::fine(&new_histogram().unwrap());
-        let (buckets, told) = (Buckets::new(layout), AtomicU64::new(0));
-        let read = || {
-            let mut sum = Sum::new(layout);
-            buckets.add_to(&mut sum);
-            sum.counts
-        };
-        thread::scope(|scope| {
-            let count = scope.spawn(|| {
-                for number in 0..TIMES {
-                    buckets.record(1_000 * (1 + number % 50));
-                    told.store(number + 1, Ordering::Release);
-                }
-            });
-            let mut before = read();
-            while !count.is_finished() {
-                let least = told.load(Ordering::Acquire);
-                let now = read();
-                assert!(now.iter().zip(&before).all(|(now, before)| now >= before));
-                assert!(now.iter().sum::<u64>() + 2 * BATCH > least);
-                before = now;
-            }
-        });
-        let all = read();
-        assert_eq!(all.iter().sum::<u64>(), TIMES);
-        assert_eq!(all[layout.index(7_000)], TIMES / 50);
-    }
-
-    #[test]
-    fn times_that_wait_are_read_too() {
-        let layout = Layout::fine(&new_histogram().unwrap());
-        let buckets = Buckets::new(layout);
-        for number in 1..=3 * BATCH {
-            buckets.record(5);
-            let mut sum = Sum::new(layout);
-            buckets.add_to(&mut sum);
-            assert_eq!((sum.counts[5], sum.counts.iter().sum::<u64>()), (number, number));
-        }
-    }
-
-    #[test]
-    fn a_count_of_more_than_32_bits_is_whole() {
-        let layout = Layout::fine(&new_histogram().unwrap());
-        let buckets = Buckets::new(layout);
-        buckets.counts[7].store(u32::MAX - 2, Ordering::Relaxed);
-        (0..BATCH).for_each(|_| buckets.record(7));
-        (0..BATCH).for_each(|_| buckets.record(8));
-        let mut sum = Sum::new(layout);
-        buckets.add_to(&mut sum);
-        assert_eq!((sum.counts[7], sum.counts[8]), ((1 << 32) + 13, 16));
-    }
-
-    #[test]
-    fn without_buckets_nothing_is_kept() {
-        let buckets = Buckets::default();
-        buckets.record(5);
-        assert!(buckets.counts.is_empty());
-    }
-}
+mod tests;
