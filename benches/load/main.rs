@@ -76,15 +76,17 @@ fn report(way: &str, queries: u64, queries_per_second: f64, (user, system): (f64
 
 /// Runs one closure a thread until the time is over; each makes its query once a call.
 fn threads<Q: FnMut(i64)>(way: &str, load: &Load, make: impl Fn() -> Q + Sync) {
-    let (ready, stop) = (Barrier::new(load.connections + 1), AtomicBool::new(false));
+    let (together, stop) = (Barrier::new(load.connections + 1), AtomicBool::new(false));
     let client = |seed: usize| {
         let mut query = make();
         let (mut state, mut queries) = (seed as u64 + 1, 0_u64);
-        ready.wait();
+        together.wait();
         while !stop.load(Ordering::Relaxed) {
             query(next_id(&mut state, load.rows));
             queries += 1;
         }
+        // The connection is closed when all have ended and the CPU time was read.
+        together.wait();
         queries
     };
     thread::scope(|scope| {
@@ -96,12 +98,13 @@ fn threads<Q: FnMut(i64)>(way: &str, load: &Load, make: impl Fn() -> Q + Sync) {
                 })
             })
             .collect();
-        ready.wait();
+        together.wait();
         let (before, begun) = (cpu(), Instant::now());
         thread::sleep(Duration::from_secs(load.seconds));
         stop.store(true, Ordering::Relaxed);
-        let queries: u64 = clients.into_iter().map(|client| client.join().unwrap()).sum();
+        together.wait();
         let (after, elapsed) = (cpu(), begun.elapsed().as_secs_f64());
+        let queries: u64 = clients.into_iter().map(|client| client.join().unwrap()).sum();
         report(way, queries, queries as f64 / elapsed, (after.0 - before.0, after.1 - before.1));
     });
 }

@@ -182,39 +182,41 @@ impl Buckets {
     /// writer moves batches faster than they are read, up to two batches fewer, but all of any earlier call.
     pub(super) fn add_to(&self, sum: &mut Sum) {
         let first = self.added.load(Ordering::Acquire);
-        loop {
-            let (added, recorded) =
-                (self.added.load(Ordering::Acquire), self.recorded.load(Ordering::Acquire));
-            let carries = self.carries.load(Ordering::Acquire);
-            let blocks = self.copy_to(&mut sum.copy, carries > 0);
-            let waiting: [u16; BATCH as usize] =
-                array::from_fn(|place| self.waiting[place].load(Ordering::Relaxed));
-            fence(Ordering::Acquire);
-            // A count of which a part was moved meanwhile may be far off.
-            let carried = !carries.is_multiple_of(2) || self.carries.load(Ordering::Relaxed) != carries;
-            // Nothing moved meanwhile, nor began to, so that the places that wait were not written over either.
-            let whole = self.recorded.load(Ordering::Relaxed) - added < BATCH;
-            if !carried && (whole || added > first) {
-                let waited = if whole { recorded - added } else { 0 };
-                return sum.take(blocks, &waiting[..waited as usize]);
-            }
+        while !self.try_add_to(sum, first) {
             thread::yield_now();
         }
+    }
+
+    /// Does so unless the writer was in the way, and says whether. `first` is what was in the counts when it was asked for.
+    fn try_add_to(&self, sum: &mut Sum, first: u64) -> bool {
+        let (added, recorded) = (self.added.load(Ordering::Acquire), self.recorded.load(Ordering::Acquire));
+        let carries = self.carries.load(Ordering::Acquire);
+        let blocks = self.copy_to(&mut sum.copy, carries > 0);
+        let waiting: [u16; BATCH as usize] =
+            array::from_fn(|place| self.waiting[place].load(Ordering::Relaxed));
+        fence(Ordering::Acquire);
+        // A count of which a part was moved meanwhile may be far off.
+        let carried = !carries.is_multiple_of(2) || self.carries.load(Ordering::Relaxed) != carries;
+        // Nothing moved meanwhile, nor began to, so that the places that wait were not written over either.
+        let whole = self.recorded.load(Ordering::Relaxed) - added < BATCH;
+        if carried || !(whole || added > first) {
+            return false;
+        }
+        let waited = if whole { recorded - added } else { 0 };
+        sum.take(blocks, &waiting[..waited as usize]);
+        true
     }
 
     /// Copies the blocks in use, with the upper parts where there are any, and says which they are.
     fn copy_to(&self, copy: &mut [u64], with_upper: bool) -> u64 {
         let used = self.used.load(Ordering::Relaxed);
+        let upper = self.counts.get(self.layout.len()..).filter(|_| with_upper).unwrap_or_default();
         for block in blocks_of(used) {
             in_block(copy, &self.counts, &block)
                 .for_each(|(copy, count)| *copy = u64::from(count.load(Ordering::Relaxed)));
-            if let Some((_, upper)) = self.counts.split_at_checked(self.layout.len())
-                && with_upper
-            {
-                in_block(copy, upper, &block).for_each(|(copy, times)| {
-                    *copy += u64::from(times.load(Ordering::Relaxed)) * u64::from(FULL);
-                });
-            }
+            in_block(copy, upper, &block).for_each(|(copy, times)| {
+                *copy += u64::from(times.load(Ordering::Relaxed)) * u64::from(FULL);
+            });
         }
         used
     }

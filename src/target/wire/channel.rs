@@ -261,7 +261,7 @@ impl Channel {
             match waited.and_then(|()| self.stream.read(&mut self.read[self.held.end..])) {
                 Ok(0) => return Err(self.failure(io::ErrorKind::UnexpectedEof.into())),
                 Ok(bytes) => {
-                    // It was in a cache before the wait.
+                    // During the wait others have driven it out of the caches.
                     prefetch(self);
                     self.held.end += bytes;
                     return Ok(());

@@ -1,8 +1,8 @@
 //! Limits of exchanges, kept by one thread for all connections of the process.
 //!
-//! The kernel would keep a limit by a timer for every wait, which costs up to a fourteenth of a short statement's CPU time. Here a
-//! connection notes when an exchange begins and that it is over, and the thread looks at all of them some times within
-//! the shortest limit. A late one is shut down, which ends whatever it waits for.
+//! The kernel would keep a limit by a timer for every wait, which costs up to a fourteenth of a short statement's CPU
+//! time. Here a connection notes when an exchange begins and that it is over, and the thread looks at all of them some
+//! times within the shortest limit. A late one is shut down, which ends whatever it waits for.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
