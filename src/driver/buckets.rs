@@ -135,6 +135,7 @@ impl Buckets {
     }
 
     /// Moves the times that wait to the counts. One writer: no other count can be lost in between.
+    #[inline(never)]
     fn add_batch(&self, recorded: u64) {
         // Who sees a count of this batch sees that the batch was full before.
         fence(Ordering::Release);

@@ -53,6 +53,9 @@ impl Schedule {
 
     /// The intended start of an arrival, in nanoseconds after the part's start. Arrivals are numbered from 0 and
     /// must be asked for in rising order.
+    ///
+    /// A call, so that its numbers do not take the registers of a closed loop.
+    #[inline(never)]
     pub(super) fn at(&mut self, arrival: u64) -> u64 {
         let gaps = match &mut self.gaps {
             Gaps::Even => arrival as f64,

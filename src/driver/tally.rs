@@ -204,9 +204,17 @@ impl Tally {
         std::mem::take(&mut self.deferred)
     }
 
+    #[inline]
     pub(super) fn completed(&mut self, timing: Timing) {
         self.counts.response.record(timing.response());
-        let Some(intended) = timing.intended else { return };
+        if let Some(intended) = timing.intended {
+            self.completed_due(intended, timing);
+        }
+    }
+
+    /// What is counted in open loop alone.
+    #[inline(never)]
+    fn completed_due(&mut self, intended: u64, timing: Timing) {
         if let Some(open) = &self.counts.open {
             open.service.record(timing.end.saturating_sub(timing.sent));
             open.lag.record(timing.sent.saturating_sub(intended));

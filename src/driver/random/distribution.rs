@@ -55,7 +55,13 @@ pub struct Ids {
 /// A distribution with what can be computed before the first pick.
 #[derive(Debug, Clone, PartialEq)]
 enum Shape {
-    Uniform,
+    Even,
+    Uneven(Uneven),
+}
+
+/// A distribution of which some ids are met more often.
+#[derive(Debug, Clone, PartialEq)]
+enum Uneven {
     Gaussian { iterations: u32 },
     Special { iterations: u32, hot: f64, cold_share: f64 },
     Band { iterations: u32, hot: u64, times: u64 },
@@ -67,47 +73,61 @@ impl Distribution {
     /// This distribution over the ids from `low` to `high`, both included; a `high` below `low` is `low`.
     pub fn over(self, low: u64, high: u64) -> Ids {
         let count = (high.max(low) - low).saturating_add(1);
-        let shape = match self {
-            Distribution::Uniform => Shape::Uniform,
-            Distribution::Gaussian { iterations } => Shape::Gaussian { iterations },
-            Distribution::Special { iterations, percent, picks } => Shape::Special {
+        let shape = self.uneven(count).map_or(Shape::Even, Shape::Uneven);
+        Ids { low, count, shape }
+    }
+
+    fn uneven(self, count: u64) -> Option<Uneven> {
+        Some(match self {
+            Distribution::Uniform => return None,
+            Distribution::Gaussian { iterations } => Uneven::Gaussian { iterations },
+            Distribution::Special { iterations, percent, picks } => Uneven::Special {
                 iterations,
                 hot: f64::from(percent) / 100.0,
                 cold_share: 1.0 - f64::from(picks) / 100.0,
             },
-            Distribution::Band { iterations, percent, picks } => Shape::Band {
+            Distribution::Band { iterations, percent, picks } => Uneven::Band {
                 iterations,
                 hot: (count.saturating_mul(u64::from(percent)) / 100).clamp(1, count),
                 times: 100 / u64::from(100 - picks.min(99)),
             },
-            Distribution::Pareto { h } => Shape::Power { exponent: h.ln() / (1.0 - h).ln() },
-            Distribution::Zipfian { exponent } => Shape::Zipfian(Zipfian::new(exponent, count)),
-        };
-        Ids { low, count, shape }
+            Distribution::Pareto { h } => Uneven::Power { exponent: h.ln() / (1.0 - h).ln() },
+            Distribution::Zipfian { exponent } => Uneven::Zipfian(Zipfian::new(exponent, count)),
+        })
     }
 }
 
 impl Ids {
     /// Picks one id.
+    #[inline]
     pub fn pick(&self, random: &mut Random) -> u64 {
-        let count = self.count as f64;
         let offset = match &self.shape {
-            Shape::Uniform => random.below(self.count),
-            Shape::Gaussian { iterations } => (mean(random, *iterations) * count) as u64,
-            Shape::Special { iterations, hot, cold_share } => {
+            Shape::Even => random.below(self.count),
+            Shape::Uneven(uneven) => uneven.offset(self.count, random).min(self.count - 1),
+        };
+        self.low + offset
+    }
+}
+
+impl Uneven {
+    /// Picks one of so many, from 0; by rounding it may be one too high.
+    fn offset(&self, ids: u64, random: &mut Random) -> u64 {
+        let count = ids as f64;
+        match self {
+            Uneven::Gaussian { iterations } => (mean(random, *iterations) * count) as u64,
+            Uneven::Special { iterations, hot, cold_share } => {
                 special(random, count - 1.0, *iterations, *hot, *cold_share)
             }
-            Shape::Band { iterations, hot, times } => {
+            Uneven::Band { iterations, hot, times } => {
                 if random.below(*times) == 0 {
                     (mean(random, *iterations) * count) as u64
                 } else {
-                    (self.count / 2).saturating_sub(hot / 2) + random.below(*hot)
+                    (ids / 2).saturating_sub(hot / 2) + random.below(*hot)
                 }
             }
-            Shape::Power { exponent } => (random.uniform().powf(*exponent) * count) as u64,
-            Shape::Zipfian(zipfian) => zipfian.rank(random) - 1,
-        };
-        self.low + offset.min(self.count - 1)
+            Uneven::Power { exponent } => (random.uniform().powf(*exponent) * count) as u64,
+            Uneven::Zipfian(zipfian) => zipfian.rank(random) - 1,
+        }
     }
 }
 

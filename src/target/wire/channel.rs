@@ -36,6 +36,15 @@ impl Packet<'_> {
     }
 }
 
+/// What is left of a packet.
+#[derive(Debug, Clone, Copy)]
+struct Rest {
+    /// Bytes of it that were not read yet.
+    unread: usize,
+    /// Whether another packet continues it.
+    continued: bool,
+}
+
 /// The two directions of a connection.
 #[derive(Debug)]
 pub(super) struct Channel {
@@ -43,10 +52,8 @@ pub(super) struct Channel {
     read: Box<[u8]>,
     /// What was read and not yet looked at, within `read`.
     held: Range<usize>,
-    /// Bytes of the present packet that were not read yet.
-    unread: usize,
-    /// Whether another packet continues the present one.
-    continued: bool,
+    /// What is left of the present packet, where not all of it fitted.
+    rest: Option<Rest>,
     write: Vec<u8>,
     /// The number of the next packet in this exchange, in either direction.
     number: u8,
@@ -64,8 +71,7 @@ impl Channel {
             stream,
             read: vec![0; READ_BUFFER].into_boxed_slice(),
             held: 0..0,
-            unread: 0,
-            continued: false,
+            rest: None,
             write: Vec::new(),
             number: 0,
             crowd: Member::new(),
@@ -79,7 +85,7 @@ impl Channel {
     /// Puts another stream in the place of this one, as TLS does. What came before it in the clear was not sent
     /// by the peer that TLS proves, so there must be none.
     pub(super) fn replace(self, change: impl FnOnce(Stream) -> io::Result<Stream>) -> io::Result<Channel> {
-        if !self.held.is_empty() || self.unread > 0 || self.continued {
+        if !self.held.is_empty() || self.rest.is_some() {
             return Err(not_understood("more than a greeting came before TLS"));
         }
         Ok(Channel { stream: change(self.stream)?, ..self })
@@ -102,17 +108,25 @@ impl Channel {
         self.send(write)
     }
 
+    #[inline]
     fn begin(&mut self) -> io::Result<()> {
         self.stream.limited().begin();
-        if self.unread > 0 || self.continued {
-            self.discard()?;
+        if !(self.held.is_empty() && self.rest.is_none()) {
+            self.clear()?;
         }
-        // A server that ends a connection says why unasked; the next packet read is that one.
+        self.number = 0;
+        Ok(())
+    }
+
+    /// Gets rid of what is left of the exchange before. A server that ends a connection says why unasked: that is kept, to
+    /// be the next packet that is read.
+    #[cold]
+    fn clear(&mut self) -> io::Result<()> {
+        self.discard()?;
         let unasked = self.read.get(self.held.start + HEADER).filter(|_| !self.held.is_empty());
         if unasked.is_some_and(|first| *first != ERROR) {
             return Err(not_understood("more came than was asked for"));
         }
-        self.number = 0;
         Ok(())
     }
 
@@ -185,19 +199,45 @@ impl Channel {
     }
 
     /// Reads the next packet.
-    #[inline]
     pub(super) fn next(&mut self) -> io::Result<Packet<'_>> {
-        if self.unread > 0 || self.continued {
-            self.discard()?;
+        match self.take_whole() {
+            Some(place) => {
+                let body = self.read.get(place).unwrap_or_default();
+                Ok(Packet { body, length: body.len() })
+            }
+            None => self.next_in_parts(),
         }
+    }
+
+    /// Where the payload of the next packet is, if all of it is held and it is the one that is due, as nearly always.
+    #[inline]
+    fn take_whole(&mut self) -> Option<Range<usize>> {
+        if self.rest.is_some() {
+            return None;
+        }
+        let (header, payload) = self.read.get(self.held.clone())?.split_first_chunk::<HEADER>()?;
+        let (length, number) = parse(*header);
+        if length > payload.len() || number != self.number {
+            return None;
+        }
+        self.number = number.wrapping_add(1);
+        let start = self.held.start + HEADER;
+        self.held.start = start + length;
+        Some(start..self.held.start)
+    }
+
+    /// Reads the next packet, or as much of its beginning as fits.
+    #[cold]
+    fn next_in_parts(&mut self) -> io::Result<Packet<'_>> {
+        self.discard()?;
         let (length, in_order) = self.read_header()?;
         let most = length.min(READ_BUFFER - HEADER);
         self.hold(most)?;
         let start = self.held.start;
         self.held.start += most;
-        self.unread = length - most;
-        self.continued = length == LONGEST;
-        let body = &self.read[start..start + most];
+        let (unread, continued) = (length - most, length == LONGEST);
+        self.rest = (unread > 0 || continued).then_some(Rest { unread, continued });
+        let body = self.read.get(start..start + most).unwrap_or_default();
         // An error may come unasked, without regard to the exchange it ends.
         if !in_order && body.first() != Some(&ERROR) {
             return Err(not_understood("its packets are out of order"));
@@ -206,37 +246,33 @@ impl Channel {
     }
 
     /// Reads what is left of the present packet, and those that continue it.
-    #[cold]
     fn discard(&mut self) -> io::Result<()> {
-        loop {
-            while self.unread > 0 {
-                if self.held.is_empty() {
-                    self.fill()?;
-                }
-                let passed = self.unread.min(self.held.len());
+        while let Some(Rest { unread, continued }) = self.rest {
+            if unread > 0 {
+                self.hold(1)?;
+                let passed = unread.min(self.held.len());
                 self.held.start += passed;
-                self.unread -= passed;
+                self.rest = Some(Rest { unread: unread - passed, continued });
+            } else if continued {
+                let (unread, in_order) = self.read_header()?;
+                if !in_order {
+                    return Err(not_understood("its packets are out of order"));
+                }
+                self.rest = Some(Rest { unread, continued: unread == LONGEST });
+            } else {
+                self.rest = None;
             }
-            if !self.continued {
-                return Ok(());
-            }
-            let (length, in_order) = self.read_header()?;
-            if !in_order {
-                return Err(not_understood("its packets are out of order"));
-            }
-            self.unread = length;
-            self.continued = length == LONGEST;
         }
+        Ok(())
     }
 
     /// Reads a packet's header: the length of its payload, and whether it has the number that was due.
-    #[inline]
     fn read_header(&mut self) -> io::Result<(usize, bool)> {
         self.hold(HEADER)?;
-        let header = &self.read[self.held.start..self.held.start + HEADER];
-        let length = usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
-        let in_order = header[3] == self.number;
-        self.number = header[3].wrapping_add(1);
+        let header = self.read[self.held.start..].first_chunk().copied().unwrap_or_default();
+        let (length, number) = parse(header);
+        let in_order = number == self.number;
+        self.number = number.wrapping_add(1);
         self.held.start += HEADER;
         Ok((length, in_order))
     }
@@ -250,11 +286,19 @@ impl Channel {
         Ok(())
     }
 
+    /// Makes room behind what is held.
+    #[cold]
+    fn move_to_front(&mut self) {
+        self.read.copy_within(self.held.clone(), 0);
+        self.held = 0..self.held.len();
+    }
+
     /// Reads as much as there is and fits, at least one byte.
     fn fill(&mut self) -> io::Result<()> {
-        if self.held.start > 0 {
-            self.read.copy_within(self.held.clone(), 0);
-            self.held = 0..self.held.len();
+        if self.held.is_empty() {
+            self.held = 0..0;
+        } else if self.held.start > 0 {
+            self.move_to_front();
         }
         loop {
             let waited = if self.crowd.is_in_crowd() { self.stream.wait() } else { Ok(()) };
@@ -273,16 +317,35 @@ impl Channel {
     }
 }
 
-fn write_all(stream: &mut Stream, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match stream.write(bytes) {
+#[inline]
+fn write_all(stream: &mut Stream, bytes: &[u8]) -> io::Result<()> {
+    match stream.write(bytes) {
+        Ok(written) if written == bytes.len() => Ok(()),
+        begun => write_on(stream, bytes, begun),
+    }
+}
+
+/// Goes on writing after a call that wrote too little.
+#[cold]
+fn write_on(stream: &mut Stream, mut bytes: &[u8], mut last: io::Result<usize>) -> io::Result<()> {
+    loop {
+        match last {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => bytes = &bytes[written..],
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        last = stream.write(bytes);
     }
-    Ok(())
+}
+
+/// The length of the payload after a header, and the packet's number.
+#[inline]
+fn parse([low, middle, high, number]: [u8; HEADER]) -> (usize, u8) {
+    (u32::from_le_bytes([low, middle, high, 0]) as usize, number)
 }
 
 fn header(length: usize, number: u8) -> [u8; HEADER] {

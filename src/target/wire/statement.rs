@@ -14,6 +14,8 @@ pub struct LoadStatement {
     parameters: u16,
     /// Whether the server knows the types of values: it keeps those that were sent last.
     is_announced: bool,
+    /// Whether the packet of the last time can be sent with other whole numbers in the places of its own.
+    is_reusable: bool,
     /// These types, one byte each, and after them the packet that executes it, with the values of the last time: in one
     /// piece, because most of it is used again and lies in few lines of the cache.
     bytes: Vec<u8>,
@@ -28,7 +30,7 @@ impl LoadStatement {
         // No cursor, one iteration, and the bits that say that no value is NULL.
         bytes.extend([0, 1, 0, 0, 0]);
         bytes.resize(fixed(parameters), 0);
-        LoadStatement { parameters, is_announced: false, bytes }
+        LoadStatement { parameters, is_announced: false, is_reusable: false, bytes }
     }
 
     /// How many values it takes.
@@ -40,8 +42,26 @@ impl LoadStatement {
     /// does when the server does not know them yet. Its header is left to who sends it.
     #[inline]
     pub fn packet(&mut self, values: &[Bind<'_>]) -> (&mut [u8], bool) {
+        let announces = !(self.is_reusable && self.write_over(values)) && self.write_anew(values);
         let types = self.parameters();
-        let announces = !(self.is_announced && are_of(values, self.bytes.get(..types).unwrap_or_default()));
+        (self.bytes.get_mut(types..).unwrap_or_default(), announces)
+    }
+
+    /// Writes whole numbers over those of the last time; false when the values are something else.
+    #[inline]
+    fn write_over(&mut self, values: &[Bind<'_>]) -> bool {
+        let (places, _) = self.bytes.get_mut(fixed(self.parameters) + 1..).unwrap_or_default().as_chunks_mut();
+        for (place, value) in places.iter_mut().zip(values) {
+            let Bind::Integer(number) = value else { return false };
+            *place = number.to_le_bytes();
+        }
+        places.len() == values.len()
+    }
+
+    /// Writes the packet, and says whether it announces the types of its values.
+    fn write_anew(&mut self, values: &[Bind<'_>]) -> bool {
+        let types = self.bytes.get(..self.parameters()).unwrap_or_default();
+        let announces = !(self.is_announced && are_of(values, types));
         let bytes = &mut self.bytes;
         bytes.truncate(fixed(self.parameters));
         if !values.is_empty() {
@@ -56,11 +76,13 @@ impl LoadStatement {
                 Bind::Text(text) => write_text(text, bytes),
             }
         }
-        (bytes.get_mut(types..).unwrap_or_default(), announces)
+        // Whether they got through is known when it was executed well.
+        self.is_announced = !announces;
+        self.is_reusable = !announces && values.iter().all(|value| type_of(value) == LONGLONG);
+        announces
     }
 
-    /// Remembers the types that were announced with values it was executed well with: those of a refused one may not
-    /// have got through.
+    /// Remembers the types that were announced with values it was executed well with.
     #[cold]
     pub fn announced(&mut self, values: &[Bind<'_>]) {
         self.bytes.iter_mut().zip(values).for_each(|(known, value)| *known = type_of(value));
@@ -85,12 +107,10 @@ fn fixed(parameters: u16) -> usize {
 }
 
 /// Whether the values are of these types.
-#[inline]
 fn are_of(values: &[Bind<'_>], types: &[u8]) -> bool {
     types.len() == values.len() && types.iter().zip(values).all(|(known, value)| *known == type_of(value))
 }
 
-#[inline]
 fn type_of(value: &Bind<'_>) -> u8 {
     match value {
         Bind::Integer(_) => LONGLONG,
@@ -137,8 +157,43 @@ mod tests {
     }
 
     #[test]
+    fn types_of_a_statement_that_was_refused_may_have_got_through_or_not() {
+        let mut statement = LoadStatement::new(7, 1);
+        let (number, text) = ([Bind::Integer(1)], [Bind::Text("a")]);
+        statement.packet(&number);
+        statement.announced(&number);
+        assert!(!statement.packet(&number).1);
+        assert!(statement.packet(&text).1);
+        assert!(statement.packet(&number).1, "the server may hold it for a text");
+    }
+
+    #[test]
     fn a_statement_without_values_is_its_head() {
-        assert_eq!(written(&mut LoadStatement::new(0x0102, 0), &[]), [0x17, 2, 1, 0, 0, 0, 1, 0, 0, 0]);
+        let mut statement = LoadStatement::new(0x0102, 0);
+        for _ in 0..3 {
+            assert_eq!(written(&mut statement, &[]), [0x17, 2, 1, 0, 0, 0, 1, 0, 0, 0]);
+            statement.announced(&[]);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_packet_is_the_same_whatever_was_sent_before(
+            before in proptest::collection::vec(proptest::array::uniform3(proptest::option::of(proptest::num::i64::ANY)), 0..6),
+        ) {
+            let bind = |values: &[Option<i64>; 3]| values.map(|value| value.map_or(Bind::Text("ab"), Bind::Integer));
+            let mut used = LoadStatement::new(7, 3);
+            for values in before.iter().map(bind) {
+                let mut fresh = LoadStatement::new(7, 3);
+                fresh.announced(&values);
+                if used.packet(&values).1 {
+                    used.announced(&values);
+                } else {
+                    assert_eq!(written(&mut used, &values), written(&mut fresh, &values));
+                }
+                assert_eq!(written(&mut used, &values), written(&mut fresh, &values));
+            }
+        }
     }
 
     #[test]

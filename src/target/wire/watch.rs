@@ -3,6 +3,9 @@
 //! The kernel would keep a limit by a timer for every wait, which costs up to a fourteenth of a short statement's CPU
 //! time. Here a connection notes when an exchange begins and that it is over, and the thread looks at all of them some
 //! times within the shortest limit. A late one is shut down, which ends whatever it waits for.
+//!
+//! The time is that of the thread itself: what it has paused altogether. So no clock is read for an exchange, and one that
+//! the whole process stood still in is not late for that.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,21 +15,22 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::net::{Shutdown, shutdown};
-use rustix::time::{ClockId, clock_gettime};
 
-/// The longest a coarse clock stands still: a tick of the slowest kernel.
-const TICK: Duration = Duration::from_millis(10);
 /// So many looks within the shortest limit.
 const LOOKS: u32 = 20;
 /// The shortest and the longest time between two looks.
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_millis(100);
 
+/// The time at the next look, in nanoseconds: one that begins now is not late before its limit has passed since then. It
+/// begins far from 0, so that something may have begun earlier.
+static NEXT_LOOK: AtomicU64 = AtomicU64::new(1 << 62);
+
 /// A socket, and the exchange that is under way on it. Times are nanoseconds, and 0 is none.
 #[derive(Debug)]
 pub(super) struct LimitedSocket {
     socket: OwnedFd,
-    /// When the exchange began, by the coarse clock, which costs a fifth of the precise one.
+    /// The time at the first look after the exchange began.
     begun: AtomicU64,
     limit: AtomicU64,
     /// Whether it was shut down for being late.
@@ -66,13 +70,13 @@ impl LimitedSocket {
     /// An exchange begins.
     #[inline]
     pub(super) fn begin(&self) {
-        self.begun.store(nanoseconds(coarse_time()), Ordering::Relaxed);
+        self.begun.store(NEXT_LOOK.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// An exchange is under way since that instant.
     pub(super) fn begin_at(&self, instant: Instant) {
-        let begun = coarse_time().saturating_sub(instant.elapsed());
-        self.begun.store(nanoseconds(begun), Ordering::Relaxed);
+        let begun = NEXT_LOOK.load(Ordering::Relaxed).saturating_sub(nanoseconds(instant.elapsed()));
+        self.begun.store(begun, Ordering::Relaxed);
     }
 
     /// The exchange is over.
@@ -90,8 +94,7 @@ impl LimitedSocket {
     /// pays for that.
     fn look(&self, now: u64) {
         let (begun, limit) = (self.begun.load(Ordering::Relaxed), self.limit.load(Ordering::Relaxed));
-        let until = begun.saturating_add(limit).saturating_add(nanoseconds(TICK));
-        if begun > 0 && limit > 0 && now > until && !self.late.swap(true, Ordering::Release) {
+        if begun > 0 && limit > 0 && now >= begun.saturating_add(limit) && !self.late.swap(true, Ordering::Release) {
             // It fails where the peer has hung up, which ends the wait as well.
             let _ = shutdown(&self.socket, Shutdown::Both);
         }
@@ -115,7 +118,7 @@ fn look_after() {
 /// Looks at all connections; the time until the next look, unless there are none.
 fn look_at_all() -> Option<Duration> {
     let mut watch = list();
-    let now = nanoseconds(coarse_time());
+    let now = NEXT_LOOK.load(Ordering::Relaxed);
     let mut shortest = u64::MAX;
     watch.connections.retain(|connection| {
         let Some(connection) = connection.upgrade() else { return false };
@@ -125,7 +128,9 @@ fn look_at_all() -> Option<Duration> {
         true
     });
     watch.is_running = !watch.connections.is_empty();
-    watch.is_running.then(|| (Duration::from_nanos(shortest) / LOOKS).clamp(SHORTEST, LONGEST))
+    let pause = (Duration::from_nanos(shortest) / LOOKS).clamp(SHORTEST, LONGEST);
+    NEXT_LOOK.store(now + nanoseconds(pause), Ordering::Relaxed);
+    watch.is_running.then_some(pause)
 }
 
 /// A list of which nothing is half written, so a panic of its holder does no harm.
@@ -133,13 +138,6 @@ fn list() -> MutexGuard<'static, Watch> {
     WATCH.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The time since some fixed instant, by a clock that moves with the kernel's ticks and is behind by up to [`TICK`].
-#[inline]
-fn coarse_time() -> Duration {
-    Duration::try_from(clock_gettime(ClockId::MonotonicCoarse)).unwrap_or_default()
-}
-
-#[inline]
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

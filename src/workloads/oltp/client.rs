@@ -108,7 +108,7 @@ fn attempt(
     within: Within,
     tally: &mut Tally,
 ) -> Result<(), Ended> {
-    let mut lots = draws.texts.clone();
+    let mut lots = draws.lots();
     task.transaction.walk(draws, &mut |step| {
         // A row that was deleted is inserted again even while the case is being stopped: outside a transaction it
         // would be missing from the data set for ever.
@@ -208,7 +208,7 @@ pub(super) fn is_lost(error: &SqlError) -> bool {
 fn back_off(retried: u32, draws: &mut Draws<'_>, stop: &Stop) -> bool {
     let Some(doublings) = retried.checked_sub(1) else { return stop.requested() };
     let bound = FIRST_WAIT * (1 << doublings.min(MOST_DOUBLINGS));
-    pause(stop, bound.mul_f64(draws.texts.uniform()))
+    pause(stop, bound.mul_f64(draws.texts.random().uniform()))
 }
 
 #[cfg(test)]

@@ -25,6 +25,26 @@ pub(super) struct Place {
     pub(super) clients: u32,
 }
 
+/// A generator that is made when it is first asked for: most operations need none but the one of their ids.
+#[derive(Debug)]
+pub(super) struct Lots {
+    seed: u64,
+    operation: u64,
+    made: Option<Random>,
+}
+
+impl Lots {
+    /// One operation's generator.
+    pub(super) fn of(seed: u64, operation: u64) -> Lots {
+        Lots { seed, operation, made: None }
+    }
+
+    /// The generator.
+    pub(super) fn random(&mut self) -> &mut Random {
+        self.made.get_or_insert_with(|| Random::for_operation(self.seed, self.operation))
+    }
+}
+
 /// The draws of one operation.
 #[derive(Debug)]
 pub(super) struct Draws<'a> {
@@ -32,7 +52,7 @@ pub(super) struct Draws<'a> {
     pub(super) choices: Random,
     /// Decides the texts of columns c and pad: others in every run. An UPDATE that sets what the row already holds
     /// writes nothing, so on data that an earlier run left, equal texts would make writes into no writes.
-    pub(super) texts: Random,
+    pub(super) texts: Lots,
     ids: &'a Ids,
     seeds: Seeds,
     pub(super) place: Place,
@@ -44,12 +64,17 @@ impl<'a> Draws<'a> {
     pub(super) fn of(seeds: Seeds, operation: u64, place: Place, ids: &'a Ids) -> Draws<'a> {
         Draws {
             choices: Random::for_operation(seeds.case, operation),
-            texts: Random::for_operation(seeds.run, operation),
+            texts: Lots::of(seeds.run, operation),
             ids,
             seeds,
             place,
             operation,
         }
+    }
+
+    /// What decides how a client behaves between statements: the same in each attempt, and other in every run.
+    pub(super) fn lots(&self) -> Lots {
+        Lots::of(self.seeds.run, self.operation)
     }
 
     /// The same draws from their beginning.
@@ -79,7 +104,7 @@ impl<'a> Draws<'a> {
 
     fn text(&mut self, push: fn(&mut String, &mut Random)) -> String {
         let mut text = String::with_capacity(120);
-        push(&mut text, &mut self.texts);
+        push(&mut text, self.texts.random());
         text
     }
 
@@ -89,7 +114,7 @@ impl<'a> Draws<'a> {
         for number in 0..many {
             let hyphen = if number > 0 { "-" } else { "" };
             // Writing to a String cannot fail.
-            let _ = write!(text, "{hyphen}{}", self.texts.below(NUMBERS_04));
+            let _ = write!(text, "{hyphen}{}", self.texts.random().below(NUMBERS_04));
         }
         text
     }

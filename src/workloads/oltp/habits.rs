@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use super::draws::Lots;
 use super::options::Options;
 use super::options_04::{Mode, Reconnect};
 use crate::config::ParameterError;
 use crate::driver::Stop;
-use crate::driver::random::Random;
 use crate::workloads::sql::schema::refused;
 use crate::workloads::sql::session::pause;
 
@@ -80,7 +80,7 @@ impl Habits {
 
     /// When a client connects anew within its operation of this number, from 1.
     #[inline]
-    pub(super) fn within(&self, operations: u64, random: &mut Random) -> Within {
+    pub(super) fn within(&self, operations: u64, lots: &mut Lots) -> Within {
         match self.renewal {
             Renewal::Never => Within::Never,
             Renewal::Every(most) if operations.is_multiple_of(most) => Within::AtEnd,
@@ -88,7 +88,7 @@ impl Habits {
             Renewal::Statement => Within::AfterEach,
             Renewal::Operation => Within::AtEnd,
             Renewal::Drawn { each_statement: true } => Within::AfterSome,
-            Renewal::Drawn { each_statement: false } => match random.below(3) {
+            Renewal::Drawn { each_statement: false } => match lots.random().below(3) {
                 0 => Within::Never,
                 1 => Within::AfterEach,
                 _ => Within::AtEnd,
@@ -98,10 +98,10 @@ impl Habits {
 
     /// Waits as a person would before a statement; true when the case is being stopped.
     #[inline]
-    pub(super) fn think(&self, random: &mut Random, stop: &Stop) -> bool {
+    pub(super) fn think(&self, lots: &mut Lots, stop: &Stop) -> bool {
         match self.thinking {
             None => stop.requested(),
-            Some([shortest, more]) => pause(stop, shortest + more.mul_f64(random.uniform())),
+            Some([shortest, more]) => pause(stop, shortest + more.mul_f64(lots.random().uniform())),
         }
     }
 
@@ -118,12 +118,8 @@ impl Habits {
 impl Within {
     /// Whether to connect anew after a statement.
     #[inline]
-    pub(super) fn after_statement(self, random: &mut Random) -> bool {
-        match self {
-            Within::Never | Within::AtEnd => false,
-            Within::AfterEach => true,
-            Within::AfterSome => random.below(2) == 0,
-        }
+    pub(super) fn after_statement(self, lots: &mut Lots) -> bool {
+        self == Within::AfterEach || (self == Within::AfterSome && lots.random().below(2) == 0)
     }
 }
 
@@ -140,8 +136,8 @@ mod tests {
     }
 
     fn withins(habits: &Habits) -> Vec<Within> {
-        let mut random = Random::for_operation(1, 1);
-        (1..=100).map(|operations| habits.within(operations, &mut random)).collect()
+        let mut lots = Lots::of(1, 1);
+        (1..=100).map(|operations| habits.within(operations, &mut lots)).collect()
     }
 
     #[test]
@@ -166,8 +162,8 @@ mod tests {
             options.modes.mode = Mode::Simple;
         };
         assert!(withins(&habits(simple).unwrap()).iter().all(|within| *within == Within::AfterSome));
-        let mut random = Random::for_operation(2, 2);
-        let some = (0..100).filter(|_| Within::AfterSome.after_statement(&mut random)).count();
+        let mut lots = Lots::of(2, 2);
+        let some = (0..100).filter(|_| Within::AfterSome.after_statement(&mut lots)).count();
         assert!((30..70).contains(&some), "{some}");
     }
 
@@ -192,9 +188,9 @@ mod tests {
         let delay = [Span::from_millis(20), Span::from_millis(30)];
         let habits = habits(|options| options.modes.user_delay = delay).unwrap();
         let (stop, begun) = (Stop::new(), std::time::Instant::now());
-        assert!(!habits.think(&mut Random::for_operation(1, 1), &stop));
+        assert!(!habits.think(&mut Lots::of(1, 1), &stop));
         assert!(begun.elapsed() >= Duration::from_millis(20));
         stop.request();
-        assert!(habits.think(&mut Random::for_operation(1, 1), &stop));
+        assert!(habits.think(&mut Lots::of(1, 1), &stop));
     }
 }

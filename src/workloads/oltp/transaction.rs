@@ -109,6 +109,8 @@ impl Transaction {
         Ok(())
     }
 
+    /// Sends the statements of a group once. What the shortest of them do not need is in functions of its own.
+    #[inline]
     fn statement<E>(
         &self,
         group: Group,
@@ -125,24 +127,40 @@ impl Transaction {
             Group::SimpleRanges | Group::SumRanges | Group::OrderRanges | Group::DistinctRanges => {
                 step(&self.range(group, id).map(Bind::Integer))
             }
-            Group::NonIndexUpdates => step(&[Bind::Text(&self.c(draws)), Bind::Integer(id)]),
+            Group::NonIndexUpdates => self.update_text(id, draws, &mut step),
             Group::DeleteInserts => self.replace(id, request, draws, send),
             Group::Inserts => self.insert(id, draws, &mut step),
-            Group::RandomPoints => {
-                let others = (1..self.random_points).map(|_| draws.id());
-                step(&std::iter::once(id).chain(others).map(Bind::Integer).collect::<Vec<_>>())
-            }
-            Group::RandomRanges => {
-                let others = (1..self.random_ranges).map(|_| draws.id());
-                let ends = std::iter::once(id).chain(others).flat_map(|from| [from, from + self.delta]);
-                step(&ends.map(Bind::Integer).collect::<Vec<_>>())
-            }
+            Group::RandomPoints => step(&self.points(id, draws)),
+            Group::RandomRanges => step(&self.ranges(id, draws)),
             Group::UniqueDeletes => step(&[Bind::Integer(draws.old_id(self.table_size))]),
             Group::Calls => {
                 let place = draws.place;
                 step(&[place.client, place.clients].map(|number| Bind::Integer(i64::from(number))))
             }
         }
+    }
+
+    #[inline(never)]
+    fn update_text<E>(
+        &self,
+        id: i64,
+        draws: &mut Draws<'_>,
+        step: &mut impl FnMut(&[Bind<'_>]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        step(&[Bind::Text(&self.c(draws)), Bind::Integer(id)])
+    }
+
+    #[inline(never)]
+    fn points(&self, first: i64, draws: &mut Draws<'_>) -> Vec<Bind<'static>> {
+        let others = (1..self.random_points).map(|_| draws.id());
+        std::iter::once(first).chain(others).map(Bind::Integer).collect()
+    }
+
+    #[inline(never)]
+    fn ranges(&self, first: i64, draws: &mut Draws<'_>) -> Vec<Bind<'static>> {
+        let others = (1..self.random_ranges).map(|_| draws.id());
+        let ends = std::iter::once(first).chain(others).flat_map(|from| [from, from + self.delta]);
+        ends.map(Bind::Integer).collect()
     }
 
     /// Both values of a range that begins at an id. 1.0 lets it pass the last row, and 0.5 has the server add its size;
@@ -168,6 +186,7 @@ impl Transaction {
     }
 
     /// Deletes a row and inserts one with the same id.
+    #[inline(never)]
     fn replace<E>(
         &self,
         id: i64,
@@ -188,6 +207,7 @@ impl Transaction {
     }
 
     /// Adds a row. Where the server numbers rows, 1.0 sends 0 for the id, and the statement of 0.4 has NULL in it.
+    #[inline(never)]
     fn insert<E>(
         &self,
         k: i64,

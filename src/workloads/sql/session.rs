@@ -90,15 +90,22 @@ impl<'a> Session<'a> {
         values: &[Bind<'_>],
         tally: &Tally,
     ) -> Result<Answer, SqlError> {
+        let connection = connection(&mut self.connection)?;
+        if let Some(Way::Prepared(statement)) = self.ways.get_mut(request.number()) {
+            return connection.execute_then(statement, values, || tally.fetch());
+        }
+        self.send_otherwise(request, values)
+    }
+
+    /// Sends a statement that is not prepared: as text, or for the first time.
+    fn send_otherwise(&mut self, request: Request, values: &[Bind<'_>]) -> Result<Answer, SqlError> {
         let number = request.number();
         if !matches!(self.ways.get(number), Some(Way::Prepared(_) | Way::Text)) {
             self.find_way(request)?;
         }
         let connection = connection(&mut self.connection)?;
         match (self.ways.get_mut(number), self.book.find(request)) {
-            (Some(Way::Prepared(statement)), _) => {
-                connection.execute_then(statement, values, || tally.fetch())
-            }
+            (Some(Way::Prepared(statement)), _) => connection.execute(statement, values),
             (Some(Way::Text), Some(statement)) => {
                 statement.write(values, &mut self.text);
                 connection.query(&self.text)
