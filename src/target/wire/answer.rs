@@ -29,11 +29,18 @@ pub(super) enum Ends {
 
 /// Reads all results of a statement, and says what the first was.
 pub(super) fn read_answer(channel: &mut Channel, ends: Ends) -> Result<Answer, Error> {
-    let (first, mut status) = read_result(channel, ends)?;
-    while status & MORE_RESULTS != 0 {
-        (_, status) = read_result(channel, ends)?;
+    let (first, status) = read_result(channel, ends)?;
+    if status & MORE_RESULTS != 0 {
+        skip_results(channel, ends)?;
     }
     Ok(first)
+}
+
+/// Skips the results after the first.
+#[cold]
+fn skip_results(channel: &mut Channel, ends: Ends) -> Result<(), Error> {
+    while read_result(channel, ends)?.1 & MORE_RESULTS != 0 {}
+    Ok(())
 }
 
 /// Reads one result; with it comes the server's status.

@@ -108,7 +108,7 @@ impl Channel {
         self.send(write)
     }
 
-    #[inline]
+    #[inline(always)]
     fn begin(&mut self) -> io::Result<()> {
         self.stream.limited().begin();
         if !(self.held.is_empty() && self.rest.is_none()) {
@@ -131,7 +131,7 @@ impl Channel {
     }
 
     /// Begins an exchange and sends a packet, which has the place of its header before it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn command_packet(&mut self, packet: &mut [u8]) -> io::Result<()> {
         self.begin()?;
         let sent = self.write_packet(packet);
@@ -151,7 +151,7 @@ impl Channel {
         self.explain(sent)
     }
 
-    #[inline]
+    #[inline(always)]
     fn write_packet(&mut self, packet: &mut [u8]) -> io::Result<()> {
         let Some((place, payload)) = packet.split_first_chunk_mut::<HEADER>() else { return Ok(()) };
         if payload.len() >= LONGEST {
@@ -176,10 +176,15 @@ impl Channel {
         }
     }
 
-    /// Finds out why nothing could be sent: who ends a connection may have said so before.
-    #[inline]
+    #[inline(always)]
     fn explain(&mut self, sent: io::Result<()>) -> io::Result<()> {
-        let Err(error) = sent.map_err(|error| self.failure(error)) else { return Ok(()) };
+        sent.or_else(|error| self.find_out(error))
+    }
+
+    /// Finds out why nothing could be sent: who ends a connection may have said so before.
+    #[cold]
+    fn find_out(&mut self, error: io::Error) -> io::Result<()> {
+        let error = self.failure(error);
         match error.kind() {
             io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => self.fill().map_err(|_| error),
             _ => Err(error),
@@ -193,9 +198,12 @@ impl Channel {
     }
 
     /// Waits until there is a packet to read.
-    #[inline]
+    #[inline(always)]
     pub(super) fn await_answer(&mut self) -> io::Result<()> {
-        self.hold(HEADER)
+        while self.held.len() < HEADER {
+            self.fill_here()?;
+        }
+        Ok(())
     }
 
     /// Reads the next packet.
@@ -210,7 +218,7 @@ impl Channel {
     }
 
     /// Where the payload of the next packet is, if all of it is held and it is the one that is due, as nearly always.
-    #[inline]
+    #[inline(always)]
     fn take_whole(&mut self) -> Option<Range<usize>> {
         if self.rest.is_some() {
             return None;
@@ -278,7 +286,6 @@ impl Channel {
     }
 
     /// Sees that so many bytes are held; they fit in the buffer.
-    #[inline]
     fn hold(&mut self, bytes: usize) -> io::Result<()> {
         while self.held.len() < bytes {
             self.fill()?;
@@ -295,6 +302,12 @@ impl Channel {
 
     /// Reads as much as there is and fits, at least one byte.
     fn fill(&mut self) -> io::Result<()> {
+        self.fill_here()
+    }
+
+    /// Does so without a call: after a wait the processor no longer knows where each of the calls under way returns to.
+    #[inline(always)]
+    fn fill_here(&mut self) -> io::Result<()> {
         if self.held.is_empty() {
             self.held = 0..0;
         } else if self.held.start > 0 {
@@ -317,7 +330,7 @@ impl Channel {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn write_all(stream: &mut Stream, bytes: &[u8]) -> io::Result<()> {
     match stream.write(bytes) {
         Ok(written) if written == bytes.len() => Ok(()),

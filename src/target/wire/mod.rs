@@ -92,7 +92,7 @@ impl LoadConnection {
     ///
     /// # Errors
     /// Those of [`LoadConnection::execute`].
-    #[inline]
+    #[inline(always)]
     pub fn execute_then(
         &mut self,
         statement: &mut LoadStatement,
@@ -100,11 +100,7 @@ impl LoadConnection {
         fetch: impl FnOnce(),
     ) -> Result<Answer, SqlError> {
         if values.len() != statement.parameters() {
-            let (takes, given) = (statement.parameters(), values.len());
-            return Err(SqlError::new(
-                ErrorClass::Other,
-                format!("not executed: the statement takes {takes} values and was given {given}"),
-            ));
+            return Err(other_number(statement.parameters(), values.len()));
         }
         self.call(|channel, ends| {
             let (packet, announced) = statement.packet(values);
@@ -142,7 +138,7 @@ impl LoadConnection {
     }
 
     /// Runs one exchange with the server, and ends the connection when its state is no longer known.
-    #[inline]
+    #[inline(always)]
     fn call<T>(
         &mut self,
         exchange: impl FnOnce(&mut Channel, Ends) -> Result<T, Error>,
@@ -201,6 +197,12 @@ fn refused(access: &Access, error: Error) -> SqlError {
         Error::Io(IoError::Io(error)) => relay::explain(access, error),
         error => SqlError::connecting(access, &error),
     }
+}
+
+#[cold]
+fn other_number(takes: usize, given: usize) -> SqlError {
+    let message = format!("not executed: the statement takes {takes} values and was given {given}");
+    SqlError::new(ErrorClass::Other, message)
 }
 
 fn command(command: u8, text: &str, payload: &mut Vec<u8>) {

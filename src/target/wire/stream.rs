@@ -32,8 +32,11 @@ pub(super) struct Socket {
 #[derive(Debug)]
 pub(super) enum Stream {
     Plain(Socket),
-    Tls(Box<StreamOwned<ClientConnection, Socket>>),
+    Tls(Box<Tls>),
 }
+
+/// TLS on a socket.
+type Tls = StreamOwned<ClientConnection, Socket>;
 
 /// How TLS is spoken, and whose certificate is expected.
 #[derive(Debug)]
@@ -71,7 +74,7 @@ impl Stream {
 
     /// Waits on a unix socket until there is something to read. Unlike a read it does not wake before, when the peer takes
     /// what it was sent. Where a read waits by itself as well, it does nothing.
-    #[inline]
+    #[inline(always)]
     pub(super) fn wait(&self) -> io::Result<()> {
         match self {
             Stream::Plain(socket) if socket.is_unix => {
@@ -117,7 +120,7 @@ impl From<TcpStream> for Socket {
 /// The kernel is asked without the C library, which makes each of its calls a point where a thread can be cancelled:
 /// a fourteenth of the loop's user time.
 impl Read for Socket {
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let (read, _) = recv(&*self.limited, buffer, RecvFlags::empty())?;
         Ok(read)
@@ -125,7 +128,7 @@ impl Read for Socket {
 }
 
 impl Write for Socket {
-    #[inline]
+    #[inline(always)]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Ok(send(&*self.limited, bytes, SendFlags::NOSIGNAL)?)
     }
@@ -136,21 +139,21 @@ impl Write for Socket {
 }
 
 impl Read for Stream {
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Stream::Plain(socket) => socket.read(buffer),
-            Stream::Tls(tls) => tls.read(buffer),
+            Stream::Tls(tls) => read_encrypted(tls, buffer),
         }
     }
 }
 
 impl Write for Stream {
-    #[inline]
+    #[inline(always)]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Stream::Plain(socket) => socket.write(bytes),
-            Stream::Tls(tls) => tls.write(bytes),
+            Stream::Tls(tls) => write_encrypted(tls, bytes),
         }
     }
 
@@ -160,6 +163,16 @@ impl Write for Stream {
             Stream::Tls(tls) => tls.flush(),
         }
     }
+}
+
+#[inline(never)]
+fn read_encrypted(tls: &mut Tls, buffer: &mut [u8]) -> io::Result<usize> {
+    tls.read(buffer)
+}
+
+#[inline(never)]
+fn write_encrypted(tls: &mut Tls, bytes: &[u8]) -> io::Result<usize> {
+    tls.write(bytes)
 }
 
 /// Connects to a unix socket. The standard library has no limit for that, and a server that stands still does not

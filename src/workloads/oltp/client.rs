@@ -58,6 +58,7 @@ impl<'a> OltpClient<'a> {
 }
 
 impl Worker for OltpClient<'_> {
+    #[inline(always)]
     fn step(&mut self, operation: u64, tally: &mut Tally) -> Result<(), Failed> {
         self.operations += 1;
         let task = self.task;
@@ -91,7 +92,7 @@ fn try_again(
             return Err(Failed { code: ErrorCode::Connection, fatal: None });
         }
         tally.retry(code_of(&error));
-        match attempt(session, task, draws, within, tally) {
+        match attempt_again(session, task, draws, within, tally) {
             Ok(()) => break,
             Err(again) => ended = again,
         }
@@ -99,8 +100,19 @@ fn try_again(
     Ok(())
 }
 
+/// Sends the statements of one operation once more.
+fn attempt_again(
+    session: &mut Session<'_>,
+    task: &Task<'_>,
+    draws: &mut Draws<'_>,
+    within: Within,
+    tally: &mut Tally,
+) -> Result<(), Ended> {
+    attempt(session, task, draws, within, tally)
+}
+
 /// Sends the statements of one operation.
-#[inline]
+#[inline(always)]
 fn attempt(
     session: &mut Session<'_>,
     task: &Task<'_>,

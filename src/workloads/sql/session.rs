@@ -83,7 +83,7 @@ impl<'a> Session<'a> {
     }
 
     /// Sends a statement and reads its whole answer. The memory that it will be counted in is fetched meanwhile.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send(
         &mut self,
         request: Request,
@@ -98,6 +98,7 @@ impl<'a> Session<'a> {
     }
 
     /// Sends a statement that is not prepared: as text, or for the first time.
+    #[inline(never)]
     fn send_otherwise(&mut self, request: Request, values: &[Bind<'_>]) -> Result<Answer, SqlError> {
         let number = request.number();
         if !matches!(self.ways.get(number), Some(Way::Prepared(_) | Way::Text)) {
