@@ -16,8 +16,8 @@
 
 mod bare;
 
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -61,21 +61,29 @@ fn next_id(state: &mut u64, rows: u64) -> i64 {
     (1 + (*state >> 33) % rows) as i64
 }
 
-/// Prints what so many queries cost in user and system CPU time.
-fn report(way: &str, queries: u64, queries_per_second: f64, (user, system): (f64, f64)) {
-    let each = |seconds: f64| seconds / queries as f64 * 1e6;
+/// What so many queries cost in user and system CPU time, and how many were answered a second.
+struct Cost {
+    queries: u64,
+    queries_per_second: f64,
+    cpu: (f64, f64),
+}
+
+/// Prints the cost of a query, and the 99th percentile of its time where each was taken.
+fn report(way: &str, cost: &Cost, p99_seconds: Option<f64>) {
+    let each = |seconds: f64| seconds / cost.queries as f64 * 1e6;
     let line = json!({
         "way": way,
-        "queries_per_second": queries_per_second,
-        "user_us_per_query": each(user),
-        "system_us_per_query": each(system),
+        "queries_per_second": cost.queries_per_second,
+        "user_us_per_query": each(cost.cpu.0),
+        "system_us_per_query": each(cost.cpu.1),
+        "p99_seconds": p99_seconds,
         "peak_bytes": peak_bytes(),
     });
     println!("{line}");
 }
 
 /// Runs one closure a thread until the time is over; each makes its query once a call.
-fn threads<Q: FnMut(i64)>(way: &str, load: &Load, make: impl Fn() -> Q + Sync) {
+fn threads<Q: FnMut(i64)>(load: &Load, make: impl Fn() -> Q + Sync) -> Cost {
     let (together, stop) = (Barrier::new(load.connections + 1), AtomicBool::new(false));
     let client = |seed: usize| {
         let mut query = make();
@@ -90,14 +98,8 @@ fn threads<Q: FnMut(i64)>(way: &str, load: &Load, make: impl Fn() -> Q + Sync) {
         queries
     };
     thread::scope(|scope| {
-        let clients: Vec<_> = (0..load.connections)
-            .map(|seed| {
-                scope.spawn({
-                    let client = &client;
-                    move || client(seed)
-                })
-            })
-            .collect();
+        let client = &client;
+        let clients: Vec<_> = (0..load.connections).map(|seed| scope.spawn(move || client(seed))).collect();
         together.wait();
         let (before, begun) = (cpu(), Instant::now());
         thread::sleep(Duration::from_secs(load.seconds));
@@ -105,8 +107,30 @@ fn threads<Q: FnMut(i64)>(way: &str, load: &Load, make: impl Fn() -> Q + Sync) {
         together.wait();
         let (after, elapsed) = (cpu(), begun.elapsed().as_secs_f64());
         let queries: u64 = clients.into_iter().map(|client| client.join().unwrap()).sum();
-        report(way, queries, queries as f64 / elapsed, (after.0 - before.0, after.1 - before.1));
+        let cpu = (after.0 - before.0, after.1 - before.1);
+        Cost { queries, queries_per_second: queries as f64 / elapsed, cpu }
+    })
+}
+
+/// The bare loop with a seeded id and a recorded time for each query.
+fn counted(load: &Load) {
+    let all = Mutex::new(Vec::new());
+    let cost = threads(load, || {
+        let mut connection = bare::Bare::connect(&load.address, &load.schema, SELECT);
+        let ids = Distribution::Uniform.over(1, load.rows);
+        let times = Arc::new(Buckets::new(Layout::fine(&new_histogram().unwrap())));
+        all.lock().unwrap().push(Arc::clone(&times));
+        let begun = Instant::now();
+        move |number| {
+            let id = ids.pick(&mut Random::for_operation(1, number as u64));
+            let sent = begun.elapsed();
+            connection.select(id as i64);
+            times.record((begun.elapsed() - sent).as_nanos() as u64);
+        }
     });
+    let (all, mut histogram) = (all.into_inner().unwrap(), new_histogram().unwrap());
+    Buckets::merge(&all.iter().map(|times| &**times).collect::<Vec<_>>(), &mut histogram);
+    report("counted", &cost, Some(histogram.value_at_quantile(0.99) as f64 / 1e9));
 }
 
 fn access(load: &Load) -> Access {
@@ -129,8 +153,9 @@ fn benchd(load: &Load) {
     let workload = (kind.build)(&parameters).unwrap();
     let to = Way::Server(Box::new(access(load)));
     let result = workload.measure(Some(&to), &Stop::new(), &mut |_| ()).unwrap();
-    let cost = (result.generator.user_cpu_seconds, result.generator.system_cpu_seconds);
-    report("benchd", result.operations, result.per_second, cost);
+    let cpu = (result.generator.user_cpu_seconds, result.generator.system_cpu_seconds);
+    let cost = Cost { queries: result.operations, queries_per_second: result.per_second, cpu };
+    report("benchd", &cost, result.response.p99);
 }
 
 fn main() {
@@ -145,38 +170,28 @@ fn main() {
         seconds: seconds.parse().unwrap(),
         rows: rows.parse().unwrap(),
     };
-    match way.as_str() {
-        "bare" => threads(way, &load, || {
+    let cost = match way.as_str() {
+        "bare" => threads(&load, || {
             let mut connection = bare::Bare::connect(&load.address, &load.schema, SELECT);
             move |id| connection.select(id)
         }),
-        "counted" => threads(way, &load, || {
-            let mut connection = bare::Bare::connect(&load.address, &load.schema, SELECT);
-            let ids = Distribution::Uniform.over(1, load.rows);
-            let times = Buckets::new(Layout::fine(&new_histogram().unwrap()));
-            let begun = Instant::now();
-            move |number| {
-                let id = ids.pick(&mut Random::for_operation(1, number as u64));
-                let sent = begun.elapsed();
-                connection.select(id as i64);
-                times.record((begun.elapsed() - sent).as_nanos() as u64);
-            }
-        }),
-        "connection" => threads(way, &load, || {
+        "connection" => threads(&load, || {
             let mut connection = LoadConnection::connect(&access(&load)).unwrap();
             let mut statement = connection.prepare(SELECT).unwrap();
             move |id| {
                 connection.execute(&mut statement, &[Bind::Integer(id)]).unwrap();
             }
         }),
-        "client" => threads(way, &load, || {
+        "client" => threads(&load, || {
             let mut client = Client::connect(&access(&load)).unwrap();
             let statement = client.prepare(SELECT).unwrap();
             move |id| {
                 client.execute(&statement, &[Bind::Integer(id)]).unwrap();
             }
         }),
-        "benchd" => benchd(&load),
+        "counted" => return counted(&load),
+        "benchd" => return benchd(&load),
         other => panic!("no such way: {other}"),
-    }
+    };
+    report(way, &cost, None);
 }

@@ -174,9 +174,13 @@ impl Buckets {
         self.overflow.get()
     }
 
-    /// How its times are kept.
-    pub(super) fn layout(&self) -> Layout {
-        self.layout
+    /// Fills the histogram with what buckets of one layout hold together; with nothing where there are none.
+    pub fn merge(all: &[&Buckets], histogram: &mut Histogram<u64>) {
+        histogram.reset();
+        let Some(layout) = all.first().map(|buckets| buckets.layout) else { return };
+        let mut sum = Sum::new(layout);
+        all.iter().for_each(|buckets| buckets.add_to(&mut sum));
+        layout.fill(histogram, &sum.counts);
     }
 
     /// Adds the counts to a sum of the same layout: all that were recorded by some moment of this call. Where the

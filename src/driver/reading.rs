@@ -136,12 +136,8 @@ pub(super) fn merge<'a>(
     histogram: &mut Histogram<u64>,
     of: impl Fn(&'a Counts) -> Option<&'a Buckets>,
 ) {
-    histogram.reset();
     let all: Vec<&Buckets> = part.counts.iter().filter_map(|counts| of(counts)).collect();
-    let Some(layout) = all.first().map(|buckets| buckets.layout()) else { return };
-    let mut sum = Sum::new(layout);
-    all.iter().for_each(|buckets| buckets.add_to(&mut sum));
-    layout.fill(histogram, &sum.counts);
+    Buckets::merge(&all, histogram);
 }
 
 /// Nanoseconds as seconds.

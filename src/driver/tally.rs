@@ -285,7 +285,6 @@ impl Counts {
 
 #[cfg(test)]
 mod tests {
-    use super::super::buckets::Sum;
     use super::*;
 
     #[test]
@@ -311,9 +310,7 @@ mod tests {
         tally.completed(Timing { intended: Some(1_000), free: 5_000, sent: 5_010, end: 9_000 });
         tally.completed(Timing { intended: Some(9_500), free: 9_000, sent: 9_520, end: 9_900 });
         let mut longest = |buckets: &Buckets| {
-            let mut sum = Sum::new(buckets.layout());
-            buckets.add_to(&mut sum);
-            buckets.layout().fill(&mut histogram, &sum.counts);
+            Buckets::merge(&[buckets], &mut histogram);
             histogram.max()
         };
         let open = tally.counts.open.as_ref().unwrap();

@@ -50,7 +50,8 @@ impl LoadStatement {
     /// Writes whole numbers over those of the last time; false when the values are something else.
     #[inline]
     fn write_over(&mut self, values: &[Bind<'_>]) -> bool {
-        let (places, _) = self.bytes.get_mut(fixed(self.parameters) + 1..).unwrap_or_default().as_chunks_mut();
+        let (places, _) =
+            self.bytes.get_mut(fixed(self.parameters) + 1..).unwrap_or_default().as_chunks_mut();
         for (place, value) in places.iter_mut().zip(values) {
             let Bind::Integer(number) = value else { return false };
             *place = number.to_le_bytes();

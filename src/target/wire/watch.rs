@@ -94,7 +94,11 @@ impl LimitedSocket {
     /// pays for that.
     fn look(&self, now: u64) {
         let (begun, limit) = (self.begun.load(Ordering::Relaxed), self.limit.load(Ordering::Relaxed));
-        if begun > 0 && limit > 0 && now >= begun.saturating_add(limit) && !self.late.swap(true, Ordering::Release) {
+        if begun > 0
+            && limit > 0
+            && now >= begun.saturating_add(limit)
+            && !self.late.swap(true, Ordering::Release)
+        {
             // It fails where the peer has hung up, which ends the wait as well.
             let _ = shutdown(&self.socket, Shutdown::Both);
         }
