@@ -145,3 +145,50 @@ fn list() -> MutexGuard<'static, Watch> {
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_millis(20);
+
+    #[test]
+    fn an_exchange_is_late_once_its_limit_has_passed_since_the_look_after_its_beginning() {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let socket = LimitedSocket::new(near.into());
+        socket.set_limit(LIMIT);
+        let begin = || {
+            socket.begin();
+            socket.begun.load(Ordering::Relaxed)
+        };
+        let until = begin() + nanoseconds(LIMIT);
+        socket.end();
+        socket.look(until);
+        assert!(!socket.is_late(), "none is under way");
+        let until = begin() + nanoseconds(LIMIT);
+        socket.look(until - 1);
+        assert!(!socket.is_late());
+        socket.look(until);
+        assert!(socket.is_late());
+        assert_eq!(far.read(&mut [0]).unwrap(), 0, "it was shut down");
+    }
+
+    #[test]
+    fn whenever_an_exchange_begins_it_is_not_ended_before_its_limit() {
+        for _ in 0..20 {
+            let (near, _far) = UnixStream::pair().unwrap();
+            let mut reader = near.try_clone().unwrap();
+            let socket = LimitedSocket::new(near.into());
+            socket.set_limit(LIMIT);
+            socket.watch().unwrap();
+            let begun = Instant::now();
+            socket.begin();
+            assert_eq!(reader.read(&mut [0]).unwrap(), 0);
+            assert!(begun.elapsed() >= LIMIT, "{:?}", begun.elapsed());
+            assert!(socket.is_late());
+        }
+    }
+}
