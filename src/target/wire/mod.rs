@@ -124,6 +124,7 @@ impl LoadConnection {
     pub fn query(&mut self, sql: &str) -> Result<Answer, SqlError> {
         self.call(|channel, ends| {
             channel.command(|payload| command(QUERY, sql, payload))?;
+            channel.await_answer()?;
             read_answer(channel, ends)
         })
     }

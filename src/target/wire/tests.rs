@@ -125,6 +125,8 @@ fn what_breaks_the_protocol_is_named() {
     assert!(answered(&file).ends_with("it asks for a file of this host"), "{}", answered(&file));
     let order = packets(3, &[vec![0, 0, 0, 0, 0, 0, 0]]);
     assert!(answered(&order).ends_with("its packets are out of order"), "{}", answered(&order));
+    let later = [packets(1, &[vec![1]]), packets(5, &[vec![3, b'd']])].concat();
+    assert!(answered(&later).ends_with("its packets are out of order"), "{}", answered(&later));
     let more = [packets(1, &[vec![0, 0, 0, 0, 0, 0, 0]]), packets(1, &[vec![0; 7]])].concat();
     let (mut channel, _far) = after(&more);
     channel.command(|payload| payload.push(QUERY)).unwrap();
