@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 
@@ -21,6 +22,9 @@ const SAMPLE: u64 = 62;
 const STATEMENTS_AHEAD: usize = 2;
 /// "The table is full".
 const TABLE_FULL: u16 = 1114;
+/// The longest wait for the end of connections that were killed, and how often the server is asked meanwhile.
+const LONGEST_END: Duration = Duration::from_millis(500);
+const ASK: Duration = Duration::from_millis(2);
 
 /// A table that lacks rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +111,25 @@ impl<'a> Shared<'a> {
         }
         killer.close();
     }
+
+    /// Waits until the server has ended the connections that were killed: until then rows may still come from them, and
+    /// who goes on with the load would count too few.
+    pub(super) fn await_end_of_connections(&self) {
+        let Ok(mut client) = Client::connect(self.access) else { return };
+        let killed = self.connections.lock().map(|ids| ids.clone()).unwrap_or_default();
+        let begun = Instant::now();
+        while any_alive(&mut client, &killed) && begun.elapsed() < LONGEST_END {
+            thread::sleep(ASK);
+        }
+        client.close();
+    }
+}
+
+/// Whether the server still has any of these connections, as far as it tells.
+fn any_alive(client: &mut Client, connections: &[u32]) -> bool {
+    let all = client.rows("SHOW PROCESSLIST").unwrap_or_default();
+    let mut ids = all.iter().filter_map(|row| row.first()?.as_deref()?.parse().ok());
+    ids.any(|id| connections.contains(&id))
 }
 
 impl Load<'_> {

@@ -164,7 +164,10 @@ impl Load<'_> {
             })?;
             followed
         })?;
-        ensure!(!stop.requested(), STOPPED);
+        if stop.requested() {
+            shared.await_end_of_connections();
+            bail!(STOPPED);
+        }
         Ok(())
     }
 
