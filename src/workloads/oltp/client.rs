@@ -92,23 +92,12 @@ fn try_again(
             return Err(Failed { code: ErrorCode::Connection, fatal: None });
         }
         tally.retry(code_of(&error));
-        match attempt_again(session, task, draws, within, tally) {
+        match attempt(session, task, draws, within, tally) {
             Ok(()) => break,
             Err(again) => ended = again,
         }
     }
     Ok(())
-}
-
-/// Sends the statements of one operation once more.
-fn attempt_again(
-    session: &mut Session<'_>,
-    task: &Task<'_>,
-    draws: &mut Draws<'_>,
-    within: Within,
-    tally: &mut Tally,
-) -> Result<(), Ended> {
-    attempt(session, task, draws, within, tally)
 }
 
 /// Sends the statements of one operation.

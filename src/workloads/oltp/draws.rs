@@ -72,9 +72,10 @@ impl<'a> Draws<'a> {
         }
     }
 
-    /// What decides how a client behaves between statements: the same in each attempt, and other in every run.
+    /// What decides how a client behaves between statements: the same in each attempt, other in every run, and without
+    /// regard to the texts.
     pub(super) fn lots(&self) -> Lots {
-        Lots::of(self.seeds.run, self.operation)
+        Lots::of(!self.seeds.run, self.operation)
     }
 
     /// The same draws from their beginning.
