@@ -20,16 +20,32 @@ fn connect(address: &str) -> Box<dyn Socket> {
     Box::new(socket)
 }
 
-/// A connection, its one statement, and its buffer.
+/// A connection and its buffer.
 pub(crate) struct Bare {
     socket: Box<dyn Socket>,
-    packet: [u8; 24],
     buffer: Vec<u8>,
 }
 
+/// A prepared statement as the packet that executes it.
+pub(crate) struct Statement {
+    packet: Vec<u8>,
+    /// Bytes of the packet before its values.
+    head: usize,
+    values: usize,
+    announced: bool,
+}
+
+/// A value of a statement.
+#[derive(Clone, Copy)]
+pub(crate) enum Value<'a> {
+    Whole(i64),
+    /// Of at most 250 bytes.
+    Text(&'a [u8]),
+}
+
 impl Bare {
-    /// Connects as `root` and prepares the statement, which takes one whole number.
-    pub(crate) fn connect(address: &str, schema: &str, sql: &str) -> Bare {
+    /// Connects as `root`.
+    pub(crate) fn connect(address: &str, schema: &str) -> Bare {
         let mut socket = connect(address);
         let greeting = packet(&mut *socket);
         let plugin = greeting[..greeting.len() - 1].rsplit(|byte| *byte == 0).next().unwrap();
@@ -46,36 +62,41 @@ impl Bare {
         response.push(0);
         send(&mut *socket, 1, &response);
         assert_eq!(packet(&mut *socket)[0], 0, "the login was refused");
-        send(&mut *socket, 0, &[&[0x16], sql.as_bytes()].concat());
-        let prepared = packet(&mut *socket);
-        assert_eq!((prepared[0], prepared[5], prepared[7]), (0, 1, 1), "one column and one value");
-        packet(&mut *socket);
-        packet(&mut *socket);
-        let mut connection = Bare { socket, packet: [0; 24], buffer: vec![0; 16 << 10] };
-        connection.announce(&prepared[1..5]);
-        connection
+        Bare { socket, buffer: vec![0; 16 << 10] }
     }
 
-    /// Executes once with the type of the value, and keeps the packet without it.
-    fn announce(&mut self, id: &[u8]) {
-        let first = [&[0x17], id, &[0, 1, 0, 0, 0, 0, 1, 8, 0], &1_i64.to_le_bytes()[..]].concat();
-        send(&mut *self.socket, 0, &first);
-        self.skim();
-        self.packet[0] = 20;
-        self.packet[4] = 0x17;
-        self.packet[5..9].copy_from_slice(id);
-        self.packet[10] = 1;
+    /// Prepares a statement of at most eight values.
+    pub(crate) fn prepare(&mut self, sql: &str) -> Statement {
+        send(&mut *self.socket, 0, &[&[0x16], sql.as_bytes()].concat());
+        let prepared = packet(&mut *self.socket);
+        let (columns, values) = (usize::from(prepared[5]), usize::from(prepared[7]));
+        assert_eq!(prepared[0], 0, "the server prepares no {sql}");
+        for _ in 0..columns + values {
+            packet(&mut *self.socket);
+        }
+        let mut packet = [&[0, 0, 0, 0, 0x17], &prepared[1..5], &[0, 1, 0, 0, 0]].concat();
+        if values > 0 {
+            packet.extend([0, 0]);
+        }
+        Statement { head: packet.len(), packet, values, announced: values == 0 }
     }
 
-    /// Selects the row of an id.
-    pub(crate) fn select(&mut self, id: i64) {
-        self.packet[16..].copy_from_slice(&id.to_le_bytes());
-        self.socket.write_all(&self.packet).unwrap();
-        self.skim();
+    /// Executes a statement; false when the server refuses it.
+    pub(crate) fn execute(&mut self, statement: &mut Statement, values: &[Value<'_>]) -> bool {
+        statement.write(values);
+        self.socket.write_all(&statement.packet).unwrap();
+        statement.is_announced();
+        self.skim()
     }
 
-    /// Reads until the packet after the last row.
-    fn skim(&mut self) {
+    /// Sends a text; false when the server refuses it.
+    pub(crate) fn query(&mut self, sql: &str) -> bool {
+        send(&mut *self.socket, 0, &[&[0x03], sql.as_bytes()].concat());
+        self.skim()
+    }
+
+    /// Reads until the packet after the last row, or the only one.
+    fn skim(&mut self) -> bool {
         let (mut held, mut at, mut packets) = (0, 0, 0);
         loop {
             let read = self.socket.read(&mut self.buffer[held..]).unwrap();
@@ -87,12 +108,56 @@ impl Bare {
                     break;
                 }
                 let first = self.buffer[at + 4];
-                assert!(first != 0xff, "the server refused the statement");
                 packets += 1;
                 at += 4 + length;
-                if packets > 2 && first == 0xfe {
-                    return;
+                if first == 0xff || (packets == 1 && first == 0) || (packets > 2 && first == 0xfe) {
+                    return first != 0xff;
                 }
+            }
+        }
+    }
+}
+
+impl Statement {
+    /// Writes the values after the head, the first time with their types.
+    fn write(&mut self, values: &[Value<'_>]) {
+        assert_eq!(values.len(), self.values, "a value for each question mark");
+        self.packet.truncate(self.head);
+        if !self.announced {
+            self.packet[self.head - 1] = 1;
+            self.packet.extend(values.iter().flat_map(|value| [value.kind(), 0]));
+        }
+        for value in values {
+            value.write(&mut self.packet);
+        }
+        let length = (self.packet.len() - 4) as u32;
+        self.packet[..4].copy_from_slice(&length.to_le_bytes());
+    }
+
+    /// The packet of all later executions.
+    fn is_announced(&mut self) {
+        if !self.announced {
+            self.packet[self.head - 1] = 0;
+            self.announced = true;
+        }
+    }
+}
+
+impl Value<'_> {
+    /// MYSQL_TYPE_LONGLONG or MYSQL_TYPE_VAR_STRING.
+    fn kind(self) -> u8 {
+        match self {
+            Value::Whole(_) => 8,
+            Value::Text(_) => 0xfd,
+        }
+    }
+
+    fn write(self, packet: &mut Vec<u8>) {
+        match self {
+            Value::Whole(whole) => packet.extend(whole.to_le_bytes()),
+            Value::Text(text) => {
+                packet.push(text.len() as u8);
+                packet.extend(text);
             }
         }
     }

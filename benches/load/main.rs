@@ -1,11 +1,12 @@
-//! Point selects over several ways to a server, in one process with one thread for each connection: what each way
+//! One script over several ways to a server, in one process with one thread for each connection: what each way
 //! costs. Run it by `benches/peers/sql --ways …`, which starts the server and sets it beside sysbench.
 //!
-//! usage: load WAY ADDRESS SCHEMA CONNECTIONS SECONDS TABLE_SIZE
+//! usage: load WAY ADDRESS SCHEMA CONNECTIONS SECONDS TABLE_SIZE SCRIPT
 //!
-//! ADDRESS is a port of this host, or the path of a socket. Ways: `bare` (the reference: no client at all), `counted` (the
-//! same with a seeded id and a recorded time for each query), `connection` (`LoadConnection` alone), `benchd` (the
-//! workload `oltp_point_select` in its driver) and `client` (mysql_async, a runtime for each connection).
+//! ADDRESS is a port of this host, or the path of a socket. SCRIPT is `oltp_point_select` or `oltp_read_write`. Ways: `bare`
+//! (the reference: no client at all), `counted` (the same with a seeded id and a recorded time for each transaction),
+//! `benchd` (the workload in its driver), and for point selects alone `connection` (`LoadConnection` alone) and `client`
+//! (mysql_async, a runtime for each connection).
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,6 +16,7 @@
 )]
 
 mod bare;
+mod transaction;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
@@ -30,6 +32,9 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 use serde_json::json;
 
+use bare::{Bare, Value};
+use transaction::Transaction;
+
 /// What is measured.
 struct Load {
     address: String,
@@ -37,10 +42,12 @@ struct Load {
     connections: usize,
     seconds: u64,
     rows: u64,
+    script: String,
 }
 
-/// The statement every way sends.
+/// A point select.
 const SELECT: &str = "SELECT c FROM sbtest1 WHERE id=?";
+const READ_WRITE: &str = "oltp_read_write";
 
 /// User and system CPU time of this process so far, in seconds.
 fn cpu() -> (f64, f64) {
@@ -112,11 +119,22 @@ fn threads<Q: FnMut(i64)>(load: &Load, make: impl Fn() -> Q + Sync) -> Cost {
     })
 }
 
-/// The bare loop with a seeded id and a recorded time for each query.
+/// What the bare loop does with a number.
+fn bare(load: &Load) -> Box<dyn FnMut(i64)> {
+    if load.script == READ_WRITE {
+        let mut transaction = Transaction::connect(&load.address, &load.schema, load.rows);
+        return Box::new(move |number| transaction.run(number));
+    }
+    let mut connection = Bare::connect(&load.address, &load.schema);
+    let mut statement = connection.prepare(SELECT);
+    Box::new(move |id| assert!(connection.execute(&mut statement, &[Value::Whole(id)]), "the server refused"))
+}
+
+/// The bare loop with a seeded id and a recorded time for each transaction.
 fn counted(load: &Load) {
     let all = Mutex::new(Vec::new());
     let cost = threads(load, || {
-        let mut connection = bare::Bare::connect(&load.address, &load.schema, SELECT);
+        let mut run = bare(load);
         let ids = Distribution::Uniform.over(1, load.rows);
         let times = Arc::new(Buckets::new(Layout::fine(&new_histogram().unwrap())));
         all.lock().unwrap().push(Arc::clone(&times));
@@ -124,7 +142,7 @@ fn counted(load: &Load) {
         move |number| {
             let id = ids.pick(&mut Random::for_operation(1, number as u64));
             let sent = begun.elapsed();
-            connection.select(id as i64);
+            run(id as i64);
             times.record((begun.elapsed() - sent).as_nanos() as u64);
         }
     });
@@ -143,7 +161,7 @@ fn access(load: &Load) -> Access {
 
 /// The workload itself. What it says of its own cost is that of the measured part, as with the other ways.
 fn benchd(load: &Load) {
-    let kind = find("oltp_point_select").unwrap();
+    let kind = find(&load.script).unwrap();
     let mut parameters = (kind.defaults)();
     let changes = json!({
         "threads": load.connections, "warm_up": "0s", "time": format!("{}s", load.seconds), "tables": 1,
@@ -160,8 +178,8 @@ fn benchd(load: &Load) {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|one| one != "--bench").collect();
-    let [way, address, schema, connections, seconds, rows] = arguments.as_slice() else {
-        panic!("usage: load WAY ADDRESS SCHEMA CONNECTIONS SECONDS TABLE_SIZE");
+    let [way, address, schema, connections, seconds, rows, script] = arguments.as_slice() else {
+        panic!("usage: load WAY ADDRESS SCHEMA CONNECTIONS SECONDS TABLE_SIZE SCRIPT");
     };
     let load = Load {
         address: address.clone(),
@@ -169,12 +187,10 @@ fn main() {
         connections: connections.parse().unwrap(),
         seconds: seconds.parse().unwrap(),
         rows: rows.parse().unwrap(),
+        script: script.clone(),
     };
     let cost = match way.as_str() {
-        "bare" => threads(&load, || {
-            let mut connection = bare::Bare::connect(&load.address, &load.schema, SELECT);
-            move |id| connection.select(id)
-        }),
+        "bare" => threads(&load, || bare(&load)),
         "connection" => threads(&load, || {
             let mut connection = LoadConnection::connect(&access(&load)).unwrap();
             let mut statement = connection.prepare(SELECT).unwrap();

@@ -49,10 +49,11 @@ enum Ended {
 }
 
 impl<'a> OltpClient<'a> {
-    /// Connects. Nothing is prepared yet: that happens when a statement is first sent.
+    /// Connects, and prepares its statements where they are not too many.
     pub(super) fn connect(task: &'a Task<'a>, place: Place, ids: Ids) -> anyhow::Result<OltpClient<'a>> {
         let opening = task.habits.opening.as_deref();
-        let session = Session::connect(task.access, task.protocol, &task.transaction.book, opening)?;
+        let mut session = Session::connect(task.access, task.protocol, &task.transaction.book, opening)?;
+        session.prepare_ahead(place.clients);
         Ok(OltpClient { session, task, place, ids, operations: 0 })
     }
 }

@@ -1,4 +1,4 @@
-//! One connection of a SQL workload: it prepares what it sends when it is first sent, and can be had anew.
+//! One connection of a SQL workload: it prepares what it sends ahead or when it is first sent, and can be had anew.
 
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,9 @@ use crate::units::Span;
 const NOT_PREPARABLE: [u16; 2] = [1295, 6413];
 /// "Can't create more than max_prepared_stmt_count statements".
 const TOO_MANY_PREPARED: u16 = 1461;
+/// Statements that all clients of a case together prepare ahead at most: half of what a server allows by default for
+/// all its connections (max_prepared_stmt_count, 16,382), so that none is taken from others that a client may never send.
+const MOST_AHEAD: usize = 8192;
 /// The longest a lost connection is tried to be had again.
 const REGAIN_LIMIT: Duration = Duration::from_secs(3);
 /// The longest one of these tries.
@@ -80,6 +83,14 @@ impl<'a> Session<'a> {
             ways: Vec::new(),
             text: String::new(),
         })
+    }
+
+    /// Prepares every statement ahead where so many clients together may, so that no operation has that in its time.
+    /// What cannot be prepared is told when it is sent.
+    pub(crate) fn prepare_ahead(&mut self, clients: u32) {
+        if self.book.len() * clients as usize <= MOST_AHEAD {
+            let _ = self.book.requests().try_for_each(|request| self.find_way(request));
+        }
     }
 
     /// Sends a statement and reads its whole answer. The memory that it will be counted in is fetched meanwhile.

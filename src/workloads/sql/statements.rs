@@ -94,6 +94,11 @@ impl Book {
         self.0.get(request.number())
     }
 
+    /// The numbers of all statements.
+    pub(crate) fn requests(&self) -> impl Iterator<Item = Request> + use<> {
+        (0..self.0.len() as u32).map(Request)
+    }
+
     /// How many statements there are.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
