@@ -71,7 +71,12 @@ impl Transaction {
             && connection.execute(&mut self.update, &[Value::Text(&digits::<119>(id())), Value::Whole(id())])
             && {
                 let (id, k) = (id(), id());
-                let row = [Value::Whole(id), Value::Whole(k), Value::Text(&digits::<119>(k)), Value::Text(&digits::<59>(k))];
+                let row = [
+                    Value::Whole(id),
+                    Value::Whole(k),
+                    Value::Text(&digits::<119>(k)),
+                    Value::Text(&digits::<59>(k)),
+                ];
                 connection.execute(&mut self.delete, &one(id)) && connection.execute(&mut self.insert, &row)
             }
             && connection.execute(&mut self.commit, &[])
