@@ -147,6 +147,27 @@ fn a_live_server_keeps_room_for_its_users() {
 }
 
 #[test]
+fn a_server_with_users_limits_the_loads_statements_too() {
+    for flavour in Flavour::present() {
+        let server = Server::start(flavour, &["--log-output=TABLE", "--general-log=ON"]);
+        let limited = "SELECT 1 FROM mysql.general_log WHERE argument LIKE 'SET SESSION max\\_%' AND thread_id IN \
+                       (SELECT thread_id FROM mysql.general_log WHERE command_type = 'Execute' AND argument LIKE 'SELECT c FROM%')";
+        let case = long("oltp_point_select", "target = \"main\"\ntable_size = 100\nrate = 50");
+        let case = main_target(&server) + &case.replace("1h", "300ms");
+        for (profile, by, sessions) in [("\"lab\"", "client", 0), (CANARY, "client and server", 1)] {
+            let place = Place::new(&case.replace("\"lab\"", profile));
+            let daemon = place.serve();
+            let id = daemon.trigger(r#"{"suite":"s"}"#);
+            daemon.follow(&id);
+            let record = daemon.record(&id);
+            assert_eq!(record["cases"][0]["limits"]["statement_timeout"], format!("5s by {by}"), "{record}");
+            let mut client = Client::connect(&Access { limit_on_server: false, ..server.root() }).unwrap();
+            assert_eq!(client.rows(limited).unwrap().len(), sessions, "{profile}");
+        }
+    }
+}
+
+#[test]
 fn a_load_stands_back_as_its_profile_says_and_the_record_says_so() {
     let canary = long("cpu", "").replace("\"lab\"", CANARY) + "[profile.canary]\nnice = 7\ncpus = \"0\"\n";
     let place = Place::new(&canary);

@@ -68,8 +68,25 @@ impl<'a> Targets<'a> {
         self.open.get_mut(name).map(|open| &mut open.prepared).context("the target was just opened")
     }
 
+    /// How a load gets to a target.
     pub(super) fn way(&self, name: &str) -> Option<Way> {
-        self.open.get(name).map(|open| open.prepared.way())
+        let mut way = self.open.get(name)?.prepared.way();
+        if let Way::Server(access) = &mut way {
+            access.limit_on_server = self.limits_on_server();
+        }
+        Some(way)
+    }
+
+    /// What a statement of the load may take, and who sees to it.
+    fn limit_of(&self, access: &Access) -> Stamp {
+        let by = if self.limits_on_server() { "client and server" } else { "client" };
+        Stamp::from([("statement_timeout".to_owned(), format!("{} by {by}", access.statement_timeout))])
+    }
+
+    /// Whether servers limit the load's statements too. MariaDB keeps the limits of all connections under one lock, which
+    /// many clients wait for: a machine without users is spared that.
+    fn limits_on_server(&self) -> bool {
+        self.request.profile != Profile::Lab
     }
 
     pub(super) fn facts(&self, name: &str) -> BTreeMap<String, String> {
@@ -95,8 +112,9 @@ impl<'a> Targets<'a> {
                 self.make_room(teller)?;
                 let (server, limits) = self.start_scratch_server(name, options, teller)?;
                 let access = server.access().clone();
-                let open = self.claim(name, &access, Some(server), teller)?;
-                Ok(Open { stays: options.keep_running, memory: options.memory_max, limits, ..open })
+                let mut open = self.claim(name, &access, Some(server), teller)?;
+                open.limits.extend(limits);
+                Ok(Open { stays: options.keep_running, memory: options.memory_max, ..open })
             }
             TargetRequest::Directory(options) => {
                 let directory = Directory::open(name, options)?;
@@ -163,8 +181,9 @@ impl<'a> Targets<'a> {
         }
         client.close();
         prepared.schema.want(self.data_sets(name));
+        let limits = self.limit_of(&access);
         let prepared = Prepared::Server(Box::new(prepared));
-        Ok(Open { server, stays: false, memory: Bytes::default(), prepared, facts, limits: Stamp::new() })
+        Ok(Open { server, stays: false, memory: Bytes::default(), prepared, facts, limits })
     }
 
     /// The data sets that the cases of this run use on a target.

@@ -130,6 +130,8 @@ pub struct Access {
     pub connect_timeout: Span,
     /// The longest a statement may take; zero means no limit. The connection of a slower one is killed.
     pub statement_timeout: Span,
+    /// Whether the server, too, ends such a statement, a second later: then it ends when this process is gone as well.
+    pub limit_on_server: bool,
     /// The longest wait for a row or metadata lock, rounded up to whole seconds; zero leaves it to the server.
     pub lock_wait_timeout: Span,
     /// Whether nothing the connection does may reach the binary log.
@@ -155,6 +157,7 @@ impl Default for Access {
             schema: None,
             connect_timeout: Span::from_secs(10),
             statement_timeout: Span::from_secs(5),
+            limit_on_server: true,
             lock_wait_timeout: Span::from_secs(1),
             suppress_binlog: false,
             daemon: None,

@@ -17,7 +17,7 @@ const SERVER_LIMIT_AFTER: Duration = Duration::from_secs(1);
 type Query<'a> = dyn FnMut(&str) -> Result<Answer, SqlError> + 'a;
 
 /// Sets the rules on a fresh connection: nothing in the binary log if that was asked for (read back), short waits
-/// for locks, and an end by the server itself to statements whose client died over them.
+/// for locks, and, unless it is not wanted, an end by the server itself to statements whose client died over them.
 pub(super) fn apply(access: &Access, query: &mut Query<'_>) -> Result<(), SqlError> {
     if access.suppress_binlog {
         suppress_binlog(access, query)?;
@@ -25,7 +25,7 @@ pub(super) fn apply(access: &Access, query: &mut Query<'_>) -> Result<(), SqlErr
     if !access.lock_wait_timeout.is_zero() {
         limit_lock_waits(access.lock_wait_timeout, query)?;
     }
-    if !access.statement_timeout.is_zero() {
+    if access.limit_on_server && !access.statement_timeout.is_zero() {
         limit_statements(access.statement_timeout.duration() + SERVER_LIMIT_AFTER, query)?;
     }
     Ok(())

@@ -250,21 +250,23 @@ fn the_session_keeps_its_rules_and_says_whose_it_is() {
             run: "01a2".to_owned(),
             ..server.root()
         };
+        let (variable, six) = match flavour {
+            Flavour::MariaDb => ("max_statement_time", "6"),
+            Flavour::MySql => ("max_execution_time", "6000"),
+        };
         let mut connection = connected(&access);
         for condition in [
             "@@SESSION.sql_log_bin = 0",
             "@@SESSION.lock_wait_timeout = 2",
             "@@SESSION.innodb_lock_wait_timeout = 2",
-            if flavour == Flavour::MariaDb {
-                "@@SESSION.max_statement_time = 6"
-            } else {
-                "@@SESSION.max_execution_time = 6000"
-            },
+            &format!("@@SESSION.{variable} = {six}"),
             "'01a2' = (SELECT attr_value FROM performance_schema.session_connect_attrs \
              WHERE processlist_id = CONNECTION_ID() AND attr_name = 'benchd_run')",
         ] {
             assert!(holds(&mut connection, condition), "{condition}");
         }
+        let mut unlimited = connected(&Access { limit_on_server: false, ..access });
+        assert!(holds(&mut unlimited, &format!("@@SESSION.{variable} = 0")), "{variable}");
     }
 }
 
