@@ -467,6 +467,18 @@ fn a_server_that_stands_still_ends_the_case_within_seconds() {
 }
 
 #[test]
+fn every_client_prepares_its_statements_before_any_is_measured() {
+    let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
+    let case = workload("oltp_read_write", json!({"tables": 2, "threads": 3}));
+    prepare(case.as_ref(), &mut host.at);
+    let log = logged(host.access(), || drop(measure(case.as_ref(), host.access())));
+    let first = log.iter().position(|entry| entry.command == "Execute").unwrap();
+    let prepared = log[..first].iter().filter(|entry| entry.command == "Prepare").count();
+    // BEGIN, COMMIT, and nine on each table.
+    assert_eq!(prepared, 3 * (2 + 2 * 9), "{log:?}");
+}
+
+#[test]
 fn a_server_that_prepares_no_more_statements_ends_the_case_with_what_to_do() {
     let Some(mut host) = Host::start(Flavour::MariaDb) else { return };
     let case = workload("oltp_read_write", json!({"tables": 2}));

@@ -5,7 +5,7 @@
 //!
 //! ADDRESS is a port of this host, or the path of a socket. SCRIPT is `oltp_point_select` or `oltp_read_write`. Ways: `bare`
 //! (the reference: no client at all), `counted` (the same with a seeded id and a recorded time for each transaction),
-//! `benchd` (the workload in its driver), `unlimited` (the same without a limit of a statement), and for point selects alone `connection` (`LoadConnection` alone) and `client`
+//! `benchd` (the workload in its driver, as in profile `lab`), and for point selects alone `connection` (`LoadConnection` alone) and `client`
 //! (mysql_async, a runtime for each connection).
 #![allow(
     clippy::unwrap_used,
@@ -27,7 +27,6 @@ use benchd::driver::random::{Distribution, Random};
 use benchd::driver::{Buckets, Layout, Stop};
 use benchd::record::new_histogram;
 use benchd::target::{Access, Bind, Client, LoadConnection, Way};
-use benchd::units::Span;
 use benchd::workloads::find;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
@@ -152,16 +151,17 @@ fn counted(load: &Load) {
     report("counted", &cost, Some(histogram.value_at_quantile(0.99) as f64 / 1e9));
 }
 
+/// As in profile `lab`: the server limits no statement.
 fn access(load: &Load) -> Access {
-    let schema = Some(load.schema.clone());
-    match load.address.parse() {
-        Ok(port) => Access { schema, port, user: "root".to_owned(), ..Access::default() },
-        Err(_) => Access { schema, ..Access::by_socket(&load.address, "root") },
-    }
+    let place = match load.address.parse() {
+        Ok(port) => Access { port, user: "root".to_owned(), ..Access::default() },
+        Err(_) => Access::by_socket(&load.address, "root"),
+    };
+    Access { schema: Some(load.schema.clone()), limit_on_server: false, ..place }
 }
 
 /// The workload itself. What it says of its own cost is that of the measured part, as with the other ways.
-fn benchd(load: &Load, way: &str, access: Access) {
+fn benchd(load: &Load) {
     let kind = find(&load.script).unwrap();
     let mut parameters = (kind.defaults)();
     let changes = json!({
@@ -170,11 +170,11 @@ fn benchd(load: &Load, way: &str, access: Access) {
     });
     parameters.extend(changes.as_object().unwrap().clone());
     let workload = (kind.build)(&parameters).unwrap();
-    let to = Way::Server(Box::new(access));
+    let to = Way::Server(Box::new(access(load)));
     let result = workload.measure(Some(&to), &Stop::new(), &mut |_| ()).unwrap();
     let cpu = (result.generator.user_cpu_seconds, result.generator.system_cpu_seconds);
     let cost = Cost { queries: result.operations, queries_per_second: result.per_second, cpu };
-    report(way, &cost, result.response.p99);
+    report("benchd", &cost, result.response.p99);
 }
 
 fn main() {
@@ -207,11 +207,7 @@ fn main() {
             }
         }),
         "counted" => return counted(&load),
-        "benchd" => return benchd(&load, "benchd", access(&load)),
-        "unlimited" => {
-            let unlimited = Access { statement_timeout: Span::ZERO, ..access(&load) };
-            return benchd(&load, "unlimited", unlimited);
-        }
+        "benchd" => return benchd(&load),
         other => panic!("no such way: {other}"),
     };
     report(way, &cost, None);

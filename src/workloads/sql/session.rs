@@ -88,7 +88,7 @@ impl<'a> Session<'a> {
     /// Prepares every statement ahead where so many clients together may, so that no operation has that in its time.
     /// What cannot be prepared is told when it is sent.
     pub(crate) fn prepare_ahead(&mut self, clients: u32) {
-        if self.book.len() * clients as usize <= MOST_AHEAD {
+        if are_few(self.book.len(), clients) {
             let _ = self.book.requests().try_for_each(|request| self.find_way(request));
         }
     }
@@ -206,6 +206,11 @@ impl Drop for Session<'_> {
     }
 }
 
+/// Whether so many clients prepare so many statements each ahead.
+fn are_few(statements: usize, clients: u32) -> bool {
+    statements.saturating_mul(clients as usize) <= MOST_AHEAD
+}
+
 fn connection(connection: &mut Option<LoadConnection>) -> Result<&mut LoadConnection, SqlError> {
     connection.as_mut().ok_or_else(SqlError::no_connection)
 }
@@ -234,4 +239,18 @@ pub(crate) fn pause(stop: &Stop, time: Duration) -> bool {
 /// The shorter of two limits; zero is no limit.
 fn shorter(limit: Span, most: Span) -> Span {
     if limit.is_zero() { most } else { limit.min(most) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_prepared_ahead_than_half_of_what_a_server_allows() {
+        for (statements, clients, few) in
+            [(11, 256, true), (20, 409, true), (20, 410, false), (9002, 1, false)]
+        {
+            assert_eq!(are_few(statements, clients), few, "{statements} by {clients}");
+        }
+    }
 }
