@@ -5,8 +5,8 @@
 //!
 //! ADDRESS is a port of this host, or the path of a socket. SCRIPT is `oltp_point_select` or `oltp_read_write`. Ways: `bare`
 //! (the reference: no client at all), `counted` (the same with a seeded id and a recorded time for each transaction),
-//! `benchd` (the workload in its driver, as in profile `lab`), and for point selects alone `connection` (`LoadConnection` alone) and `client`
-//! (mysql_async, a runtime for each connection).
+//! `benchd` (the workload in its driver, as in profile `lab`), and for point selects alone `connection`
+//! (`LoadConnection` alone) and `client` (mysql_async, a runtime for each connection).
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
